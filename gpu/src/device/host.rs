@@ -1,0 +1,98 @@
+//! The device interface on the host. The machine itself is the crate `simt`; this file is what one of its threads
+//! sees, and the little that it asks of the scheduler in return.
+
+use core::mem::size_of;
+
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared};
+
+/// What a thread asks of whoever schedules it.
+pub trait Scheduler {
+    /// Suspends the calling thread until every thread of its block has called this.
+    fn sync_threads(&self);
+}
+
+/// One block as its threads see it.
+#[derive(Debug)]
+pub struct HostBlock {
+    /// This block's index in the grid.
+    pub block_idx: Dim3,
+    /// Threads per block.
+    pub block_dim: Dim3,
+    /// Blocks in the grid.
+    pub grid_dim: Dim3,
+    /// The block's shared memory: as many bytes as the kernel declared, aligned to 128.
+    pub shared: *mut u8,
+}
+
+/// One thread of a block.
+#[derive(Clone, Copy)]
+pub struct HostThread<'b> {
+    /// This thread's index in its block.
+    pub thread_idx: Dim3,
+    /// The block that it belongs to.
+    pub block: &'b HostBlock,
+    /// Who suspends and resumes it.
+    pub scheduler: &'b dyn Scheduler,
+}
+
+impl Gpu for HostThread<'_> {
+    #[inline(always)]
+    fn thread_idx(self) -> Dim3 {
+        self.thread_idx
+    }
+
+    #[inline(always)]
+    fn block_idx(self) -> Dim3 {
+        self.block.block_idx
+    }
+
+    #[inline(always)]
+    fn block_dim(self) -> Dim3 {
+        self.block.block_dim
+    }
+
+    #[inline(always)]
+    fn grid_dim(self) -> Dim3 {
+        self.block.grid_dim
+    }
+
+    #[inline(always)]
+    fn sync_threads(self) {
+        self.scheduler.sync_threads();
+    }
+
+    #[inline(always)]
+    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T {
+        // SAFETY: the caller's: `index` is inside the allocation and nobody writes it.
+        unsafe { from.0.add(index).read() }
+    }
+
+    #[inline(always)]
+    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T) {
+        // SAFETY: the caller's: `index` is inside the allocation and this thread alone touches it.
+        unsafe { to.0.add(index).write(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn shared<T: Element>(self, offset: u32) -> Shared<T> {
+        // SAFETY: the caller's: `offset` is not beyond what the kernel declared, which is what the block allocated.
+        Shared::at(unsafe { self.block.shared.add(offset as usize) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_shared<T: Element>(self, from: Shared<T>, index: u32) -> T {
+        // SAFETY: the caller's: the element is inside the block's shared memory, which is initialised and aligned.
+        unsafe { from.address.add(index as usize * size_of::<T>()).cast::<T>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn store_shared<T: Element>(self, to: Shared<T>, index: u32, value: T) {
+        // SAFETY: the caller's: the element is inside the block's shared memory and this thread alone touches it.
+        unsafe { to.address.add(index as usize * size_of::<T>()).cast::<T>().write(value) }
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: f32, b: f32, c: f32) -> f32 {
+        f32::mul_add(a, b, c)
+    }
+}

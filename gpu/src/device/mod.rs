@@ -1,0 +1,143 @@
+//! What a kernel may ask of the machine it runs on.
+//!
+//! A kernel takes `gpu: impl Gpu` and touches memory only through it, so that one source serves every implementation:
+//!
+//! | implementation | compiled by | runs on |
+//! |---|---|---|
+//! | `nvptx` | rustc, target `nvptx64-nvidia-cuda` | the GPU |
+//! | `rust_cuda` | rust-cuda's codegen backend, through `cuda_std` | the GPU |
+//! | [`host`] | rustc, the host's target | `simt`, one fiber per thread |
+//!
+//! Index arithmetic follows CUDA: a *grid* of *blocks* of *threads*, `x` fastest.
+
+#[cfg(not(target_os = "cuda"))]
+pub mod host;
+mod memory;
+#[cfg(target_arch = "nvptx64")]
+mod nvptx;
+
+pub use memory::{Element, Global, GlobalMut, Shared};
+#[cfg(target_arch = "nvptx64")]
+pub use nvptx::{NvptxThread as DeviceThread, trap};
+
+/// Extents or an index in up to three dimensions, `x` fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim3 {
+    /// Fastest: neighbouring `x` are neighbouring lanes of a warp.
+    pub x: u32,
+    /// Middle.
+    pub y: u32,
+    /// Slowest.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// `(x, y, z)`.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// How many cells the extents span. Up to 2⁶³ for a legal grid, so 128 bits never overflow.
+    pub const fn count(self) -> u128 {
+        self.x as u128 * self.y as u128 * self.z as u128
+    }
+}
+
+impl core::fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
+/// One thread's view of the machine.
+///
+/// The methods that touch memory are `unsafe` and unchecked: a bounds check at every access costs more than the
+/// access (a kernel written with slices runs at 40 % of its speed). What makes them sound is checked once, at the
+/// boundary: the launch wrapper on the host compares every buffer with the shape before the kernel starts.
+pub trait Gpu: Copy {
+    /// This thread's index in its block.
+    fn thread_idx(self) -> Dim3;
+    /// This block's index in the grid.
+    fn block_idx(self) -> Dim3;
+    /// Threads per block.
+    fn block_dim(self) -> Dim3;
+    /// Blocks in the grid.
+    fn grid_dim(self) -> Dim3;
+
+    /// Waits until every thread of the block has arrived; what they wrote before is then visible to all of them.
+    ///
+    /// Every thread of the block must reach the same barrier. A barrier inside a branch that only some threads take
+    /// hangs on hardware; `simt` reports it.
+    fn sync_threads(self);
+
+    /// Reads element `index` of global memory.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, and no thread writes the element during the launch.
+    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T;
+
+    /// Writes element `index` of global memory.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, and no other thread reads or writes the element during the launch, unless a
+    /// barrier lies between the two and they are of one block.
+    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T);
+
+    /// The block's shared memory from byte `offset` on, seen as elements of `T`. Its contents are undefined until
+    /// written; `simt` fills it with a NaN pattern.
+    ///
+    /// # Safety
+    /// `offset` is a multiple of `T`'s size and not beyond what the kernel declared.
+    unsafe fn shared<T: Element>(self, offset: u32) -> Shared<T>;
+
+    /// Reads element `index` of shared memory.
+    ///
+    /// # Safety
+    /// The element is inside what the kernel declared, was written, and a barrier separates that write from this
+    /// read unless this thread wrote it.
+    unsafe fn load_shared<T: Element>(self, from: Shared<T>, index: u32) -> T;
+
+    /// Writes element `index` of shared memory.
+    ///
+    /// # Safety
+    /// The element is inside what the kernel declared, and barriers separate this write from every access of other
+    /// threads.
+    unsafe fn store_shared<T: Element>(self, to: Shared<T>, index: u32, value: T);
+
+    /// `a · b + c` with one rounding. Neither rustc nor LLVM contracts a product and a sum by itself, so kernels say
+    /// it: on the GPU this is one `fma.rn.f32`.
+    fn mul_add(self, a: f32, b: f32, c: f32) -> f32;
+}
+
+/// Repeats a body with `$i` bound to each constant from 0, so that every index in it is a literal.
+///
+/// LLVM does not unroll a loop around inline assembly, and on the `nvptx64` target shared memory is reached through
+/// inline assembly. A loop that must be unrolled (offsets become immediates, accumulators stay in registers) is
+/// therefore written `unroll!(i in 0..32 => body)`. The bounds known are 2, 4, 8, 16 and 32.
+#[macro_export]
+macro_rules! unroll {
+    ($i:ident in 0..2 => $body:expr) => { $crate::unroll!(@2 $i, 0u32, $body) };
+    ($i:ident in 0..4 => $body:expr) => { $crate::unroll!(@4 $i, 0u32, $body) };
+    ($i:ident in 0..8 => $body:expr) => { $crate::unroll!(@8 $i, 0u32, $body) };
+    ($i:ident in 0..16 => $body:expr) => { $crate::unroll!(@16 $i, 0u32, $body) };
+    ($i:ident in 0..32 => $body:expr) => {{
+        $crate::unroll!(@16 $i, 0u32, $body);
+        $crate::unroll!(@16 $i, 16u32, $body);
+    }};
+    (@16 $i:ident, $from:expr, $body:expr) => {{
+        $crate::unroll!(@8 $i, $from, $body);
+        $crate::unroll!(@8 $i, $from + 8, $body);
+    }};
+    (@8 $i:ident, $from:expr, $body:expr) => {{
+        $crate::unroll!(@4 $i, $from, $body);
+        $crate::unroll!(@4 $i, $from + 4, $body);
+    }};
+    (@4 $i:ident, $from:expr, $body:expr) => {{
+        $crate::unroll!(@2 $i, $from, $body);
+        $crate::unroll!(@2 $i, $from + 2, $body);
+    }};
+    (@2 $i:ident, $from:expr, $body:expr) => {{
+        { const $i: u32 = $from; $body; }
+        { const $i: u32 = $from + 1; $body; }
+    }};
+}

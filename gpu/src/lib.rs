@@ -1,0 +1,32 @@
+//! The kernels of pagelock, written once in `no_std` Rust.
+//!
+//! The same source is compiled three ways: to PTX by rustc's `nvptx64` target, to PTX by rust-cuda, and for the host,
+//! where the crate `simt` runs it thread by thread. A kernel is a function marked [`kernel`]; it sees the machine only
+//! through [`device::Gpu`]: who am I, what is in memory, wait for the others.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`device`] | the little a kernel needs, one interface with an implementation per compiler |
+//! | [`launch`] | the host's view of a kernel: its name, block shape, shared memory, typed arguments |
+//! | [`matmul`] | matrix products, one file per rung of the ladder |
+//!
+//! Nothing in here knows which host drives it.
+
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, core_float_math, stdarch_nvptx))]
+
+#[cfg(not(target_os = "cuda"))]
+extern crate std;
+
+pub mod device;
+#[cfg(not(target_os = "cuda"))]
+pub mod launch;
+pub mod matmul;
+
+pub use gpu_macros::kernel;
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    device::trap()
+}

@@ -1,0 +1,1 @@
+//! A CUDA-shaped device in plain Rust.

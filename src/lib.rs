@@ -1,0 +1,1 @@
+//! The kernels of `gpu`, compiled to PTX and embedded.
