@@ -1,8 +1,8 @@
 //! One block: its threads as fibers, in phases from barrier to barrier.
 //!
-//! A fiber is not a thread: it *takes* threads, one after another, until one of them waits at a barrier. Only then is the
-//! next fiber started, which goes on with the next thread. A kernel without barriers thus runs a whole block on one
-//! stack; one with barriers has a fiber per thread after the first phase, and no two of them ever run at once.
+//! A fiber is not a thread: it *takes* threads, one after another, until one of them waits at a barrier. Only then is
+//! the next fiber started, which goes on with the next thread. A kernel without barriers thus runs a whole block on
+//! one stack; one with barriers has a fiber per thread after the first phase, and no two of them ever run at once.
 //!
 //! After each phase either all threads wait, and all are resumed in order; or none does, and the block is done; or some
 //! wait for others that have returned, which is a fault.
@@ -118,8 +118,8 @@ impl<K: Kernel> Threads<'_, K> {
     unsafe fn start_all(&self, waiting: &mut Vec<Waiting>, stacks: &mut Stacks) -> Result<(), Fault> {
         while self.started.get() < self.count() {
             let stack = stacks.take().map_err(|error| self.no_stack(&error))?;
-            // SAFETY: the fiber borrows what `self` refers to, and nothing of this frame (`move`). It is done at the end of
-            // this iteration, or in `waiting`, which the caller drops before `self`.
+            // SAFETY: the fiber borrows what `self` refers to, and nothing of this frame (`move`). It is done at the
+            // end of this iteration, or in `waiting`, which the caller drops before `self`.
             let mut fiber: Fiber = unsafe {
                 Coroutine::with_stack_unchecked(stack, move |yielder, ()| self.run_until_none_is_left(yielder))
             };

@@ -16,8 +16,8 @@ const MAX_CHUNK: u64 = 1024;
 /// The blocks of one launch, numbered `x` fastest, handed out in ascending chunks. Its size does not depend on the
 /// grid's.
 ///
-/// Blocks below the lowest fault so far are still run, those above are not. As all blocks below it have been handed out,
-/// the fault that remains is the lowest of the grid: the same one at every launch, however the workers race.
+/// Blocks below the lowest fault so far are still run, those above are not. As all blocks below it have been handed
+/// out, the fault that remains is the lowest of the grid: the same one at every launch, however the workers race.
 pub(crate) struct Dispatch {
     grid: Dim3,
     blocks: u64,
@@ -53,8 +53,8 @@ impl Dispatch {
 
     /// The next blocks to run, or none if all are handed out or lie above a fault.
     pub(crate) fn next_chunk(&self) -> Option<Range<u64>> {
-        // Relaxed suffices: a block publishes nothing to other blocks. A worker stops at the first chunk beyond the end,
-        // so the counter passes it by at most a chunk per worker and cannot wrap.
+        // Relaxed suffices: a block publishes nothing to other blocks. A worker stops at the first chunk beyond the
+        // end, so the counter passes it by at most a chunk per worker and cannot wrap.
         let start = self.next.fetch_add(self.chunk, Ordering::Relaxed);
         let end = (start + self.chunk).min(self.blocks);
         (start < end && !self.is_moot(start)).then_some(start..end)

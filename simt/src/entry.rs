@@ -1,15 +1,17 @@
 //! One thread of a kernel, in the copy that this processor runs best.
 //!
 //! `f32::mul_add` is one instruction where the compiler may assume FMA, and a call of a library function where it may
-//! not. A build for all x86-64 processors may not. So each kernel is compiled twice, and the copy is chosen at run time. The copies are whole: kernels and the methods of their `Gpu` are `#[inline(always)]`, and what is
-//! inlined is compiled for the features of the function that it is inlined into.
+//! not. A build for all x86-64 processors may not. So each kernel is compiled twice, and the copy is chosen at run
+//! time. The copies are whole: kernels and the methods of their `Gpu` are `#[inline(always)]`, and what is inlined is
+//! compiled for the features of the function that it is inlined into.
 
 use gpu::device::host::HostThread;
 use gpu::launch::Kernel;
 
 /// Runs one thread of `K`.
 ///
-/// Calling it is safe if the kernel's contract holds for the arguments and the processor is the one that [`best`] ran on.
+/// Calling it is safe if the kernel's contract holds for the arguments and the processor is the one that [`best`] ran
+/// on.
 pub(crate) type Entry<K> = unsafe fn(HostThread<'_>, <K as Kernel>::Args);
 
 /// The copy for this processor.

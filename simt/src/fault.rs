@@ -48,8 +48,8 @@ pub enum Fault {
     },
     /// Some threads of a block wait at a barrier and the others have returned. A GPU may hang here, or not wait at all.
     #[error(
-        "kernel `{kernel}`: {waiting} threads of block {block} wait at a barrier, among them {waiting_thread}, but {left} \
-         have returned, among them {left_thread}; move the barrier out of the branch, so that all threads reach it"
+        "kernel `{kernel}`: {waiting} threads of block {block} wait at a barrier, among them {waiting_thread}, but \
+         {left} have returned, among them {left_thread}; move the barrier out of the branch, so that all threads reach it"
     )]
     BarrierDivergence {
         /// The kernel's name.

@@ -20,16 +20,16 @@ use crate::stacks::Stacks;
 
 /// Workers of a machine at most.
 ///
-/// A stack is two memory mappings (the guard page and the rest), a block has up to 1024 threads, and each worker runs one
-/// block: 16 workers make 2 · 1024 · 16 = 32,768 mappings, half of what Linux allows a process (vm.max_map_count =
-/// 65,530). The other half is for everybody else: allocator, libraries, a second machine.
+/// A stack is two memory mappings (the guard page and the rest), a block has up to 1024 threads, and each worker runs
+/// one block: 16 workers make 2 · 1024 · 16 = 32,768 mappings, half of what Linux allows a process (vm.max_map_count
+/// = 65,530). The other half is for everybody else: allocator, libraries, a second machine.
 const MAX_WORKERS: usize = 16;
 
 /// A CUDA-shaped device made of operating-system threads.
 ///
-/// One machine serves any number of threads of the host at once: `&Simt` is all that a launch needs. The launches then
-/// share the workers. What a machine allocates (stacks, shared memory) it keeps for the next launch and frees when it is
-/// dropped.
+/// One machine serves any number of threads of the host at once: `&Simt` is all that a launch needs. The launches
+/// then share the workers. What a machine allocates (stacks, shared memory) it keeps for the next launch and frees
+/// when it is dropped.
 pub struct Simt {
     pool: ThreadPool,
     /// What the worker with that index in the pool runs blocks with.

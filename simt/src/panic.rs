@@ -59,10 +59,10 @@ pub(crate) fn describe(payload: &(dyn Any + Send)) -> (String, Option<String>) {
     (text.unwrap_or("a panic whose payload is no text").to_owned(), LOCATION.take())
 }
 
-/// Keeps the panic's place for [`describe`], and says whether the panic will be a fault. If not, the process is about to
-/// abort, and this is the moment to print why: either the standard library aborts by itself, or a destructor panics
-/// while the first panic unwinds, whose place is still noted. (It also is if the kernel caught the first by itself. Then
-/// a line is printed too much; no kernel that is meant for a GPU does that.)
+/// Keeps the panic's place for [`describe`], and says whether the panic will be a fault. If not, the process is about
+/// to abort, and this is the moment to print why: either the standard library aborts by itself, or a destructor
+/// panics while the first panic unwinds, whose place is still noted. (It also is if the kernel caught the first by
+/// itself. Then a line is printed too much; no kernel that is meant for a GPU does that.)
 fn becomes_fault(info: &PanicHookInfo<'_>) -> bool {
     let first = LOCATION.replace(info.location().map(ToString::to_string)).is_none();
     first && !info.payload_as_str().is_some_and(aborts)

@@ -15,9 +15,9 @@ const LINE: usize = 64;
 
 /// A stack whose top is shifted by a few cache lines.
 ///
-/// A suspended fiber keeps a few hundred bytes alive, at the top of its stack. Stacks come from `mmap`, so all tops have
-/// the same address modulo the page size and would share the same few sets of the cache: 1024 fibers that evict each
-/// other at every barrier. Each stack therefore starts at another line of its page.
+/// A suspended fiber keeps a few hundred bytes alive, at the top of its stack. Stacks come from `mmap`, so all tops
+/// have the same address modulo the page size and would share the same few sets of the cache: 1024 fibers that evict
+/// each other at every barrier. Each stack therefore starts at another line of its page.
 pub(crate) struct Coloured {
     mapped: DefaultStack,
     base: StackPointer,

@@ -55,8 +55,8 @@ fn a_panic_names_block_thread_message_and_place() {
 
 const CHILD: &str = "SIMT_TEST_CHILD";
 
-/// Runs one test of this binary again in a process of its own, which finds [`CHILD`] set. Gives whether it succeeded and
-/// what it wrote to standard error.
+/// Runs one test of this binary again in a process of its own, which finds [`CHILD`] set. Gives whether it succeeded
+/// and what it wrote to standard error.
 fn in_a_child(test: &str) -> (bool, String) {
     let output = Command::new(env::current_exe().expect("a path"))
         .args(["--exact", test, "--nocapture"])

@@ -32,8 +32,8 @@ fn launch(kernel: MatmulKernel, shape: Shape, a: &[f32], b: &[f32], c: &mut [f32
 }
 
 /// Compares C with A·B. A sum of k products in any order, each step rounded once, is off by at most k·u·(|A|·|B|) to
-/// first order, u = ε/2; the tolerance is twice that and one more ε. An element passes only if its difference is at most
-/// the tolerance, so that NaN fails.
+/// first order, u = ε/2; the tolerance is twice that and one more ε. An element passes only if its difference is at
+/// most the tolerance, so that NaN fails.
 fn compare(shape: Shape, a: &[f32], b: &[f32], c: &[f32]) -> Result<(), String> {
     let (m, n, k) = (shape.m() as usize, shape.n() as usize, shape.k() as usize);
     let matrix =
