@@ -1,3 +1,4 @@
 //! The host side of pagelock.
 
+pub mod matrix;
 pub mod output;
