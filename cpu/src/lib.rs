@@ -2,3 +2,4 @@
 
 pub mod matrix;
 pub mod output;
+pub mod verify;
