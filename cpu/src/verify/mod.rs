@@ -47,7 +47,8 @@ pub use verdict::{Freivalds, MethodUsed, Outcome, Verdict, VerifyError};
 /// The bits that outputs are filled with before a run: a quiet NaN with a payload that no arithmetic produces.
 ///
 /// The hardware's own NaNs are 0x7FC0_0000 (x86, with either sign) and 0x7FFF_FFFF (CUDA), so that a NaN that was
-/// computed differs from one that was left.
+/// computed differs from one that was left. The exception is a NaN that was read: x86 hands its payload on, so an element
+/// that was *added to* what it held before also counts as never written on a device that is a CPU.
 pub const POISON: u32 = 0x7FC0_DEAD;
 
 /// Floating-point operations up to which [`Method::Auto`] compares everything: those of 2048³.
@@ -138,8 +139,8 @@ impl<'a> Verifier<'a> {
 
     /// Judges `c`, M×N row-major.
     ///
-    /// Cost: full, M·N comparisons. Sampled, one pass over A, B and C and some two thousand dot products of length K;
-    /// up to sixteen rows more where a row is suspicious. Vectors and positions are fresh in each call.
+    /// Cost: full, M·N comparisons (2048²: 0.03 s on two cores). Sampled, one pass over A and C, two over B and some two
+    /// thousand dot products of length K (8192³: 0.14 s on two cores); up to sixteen rows more where a row is suspicious. Vectors and positions are fresh in each call.
     ///
     /// # Panics
     /// The length of `c` is not M·N.

@@ -209,15 +209,34 @@ fn positions(problem: &Problem<'_>, signs: &Signs, rows: &[usize], random: &mut 
 }
 
 /// Compares single elements with f64 dot products.
+///
+/// All positions go through B together, row by row: a dot product of its own would fetch a page of B for each term. The
+/// strips are fixed, so that the sums do not depend on the number of threads.
 fn recompute(problem: &Problem<'_>, positions: &[(usize, usize)], c: &[f32], poison: u32) -> Tally {
-    let n = problem.shape.n() as usize;
-    positions
-        .par_iter()
-        .fold(Tally::default, |mut tally, &(i, j)| {
-            tally.see(problem, poison, i, j, c[i * n + j], problem.dot(i, j));
-            tally
+    /// Strips of B, each with its own sums.
+    const STRIPS: usize = 64;
+    let (n, k) = (problem.shape.n() as usize, problem.shape.k() as usize);
+    let height = k.div_ceil(STRIPS);
+    let strips: Vec<Vec<f64>> = problem
+        .b
+        .par_chunks(height * n)
+        .enumerate()
+        .map(|(strip, b)| {
+            let mut sums = vec![0.0; positions.len()];
+            for (p, b) in (strip * height..).zip(b.chunks_exact(n)) {
+                for (sum, &(i, j)) in sums.iter_mut().zip(positions) {
+                    *sum += f64::from(problem.a[i * k + p]) * f64::from(b[j]);
+                }
+            }
+            sums
         })
-        .reduce(Tally::default, Tally::merge)
+        .collect();
+    let mut tally = Tally::default();
+    for (at, &(i, j)) in positions.iter().enumerate() {
+        let expected = strips.iter().map(|sums| sums[at]).sum();
+        tally.see(problem, poison, i, j, c[i * n + j], expected);
+    }
+    tally
 }
 
 /// Compares whole rows with their f64 products. B is read once, a strip of columns per task.

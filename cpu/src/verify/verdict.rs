@@ -311,7 +311,7 @@ impl Verdict {
             write!(f, ", {} of {} rows differ beyond rounding", freivalds.suspicious_rows, freivalds.rows)?;
         }
         if let Some(Entry { row, column, got, expected, tolerance, .. }) = self.first_wrong {
-            write!(f, "; first wrong C[{row}, {column}] = {got:e}, expected {expected:e} ± {tolerance:.1e}")?;
+            write!(f, "; first wrong C[{row}, {column}] = {got:e}, expected {expected:.8e} ± {tolerance:.1e}")?;
         }
         if let Some((row, column)) = self.first_never_written {
             write!(f, "; first never written C[{row}, {column}]")?;
