@@ -140,7 +140,8 @@ impl<'a> Verifier<'a> {
     /// Judges `c`, M×N row-major.
     ///
     /// Cost: full, M·N comparisons (2048²: 0.03 s on two cores). Sampled, one pass over A and C, two over B and some two
-    /// thousand dot products of length K (8192³: 0.14 s on two cores); up to sixteen rows more where a row is suspicious. Vectors and positions are fresh in each call.
+    /// thousand dot products of length K (8192³: 0.14 s on two cores); up to sixteen rows more where a row is suspicious.
+    /// Vectors and positions are fresh in each call.
     ///
     /// # Panics
     /// The length of `c` is not M·N.

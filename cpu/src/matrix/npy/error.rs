@@ -67,7 +67,8 @@ pub enum ReadError {
         reason: String,
     },
     /// The elements are neither f32 nor f64.
-    #[error("{} holds elements of type {found}; f32 and f64 can be read: save it as one of them, as with matrix.astype(\"float32\")", path.display())]
+    #[error("{} holds elements of type {found}; f32 and f64 can be read: save it as one of them, as with \
+        matrix.astype(\"float32\")", path.display())]
     ElementType {
         /// The file.
         path: PathBuf,

@@ -198,7 +198,13 @@ proptest! {
 
     /// Headers that are nearly right.
     #[test]
-    fn headers_never_panic(text in "\\{'descr': ('[<>|=]?[fic][0-9]{1,3}'|\\[.{0,8}\\]), ?'fortran_order': (True|False|1), 'shape': [\\(\\[][0-9, L_xj+-]{0,44}[\\)\\]]?.{0,3}\\}?") {
+    fn headers_never_panic(
+        descr in "('[<>|=]?[fic][0-9]{1,3}'|\\[.{0,8}\\])",
+        fortran in "True|False|1",
+        shape in "[\\(\\[][0-9, L_xj+-]{0,44}[\\)\\]]?",
+        end in ".{0,3}\\}?",
+    ) {
+        let text = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}{end}");
         let _ = read_bytes(&npy(&text, &[0; 16]));
     }
 
