@@ -1,7 +1,7 @@
 //! Files that are either written whole or not at all.
 //!
-//! Results, reports and images go through [`write`](fn@write): what it interrupts or fails to finish leaves no file behind
-//! and an existing one as it was.
+//! Results, reports and images go through [`write`](fn@write): what it interrupts or fails to finish leaves no file
+//! behind and an existing one as it was.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -65,9 +65,9 @@ pub enum WriteError {
 
 /// Writes what `content` writes to `path`, whole or not at all.
 ///
-/// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then. A
-/// new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic link
-/// the file that it points to is replaced. What is no regular file (`/dev/stdout`, a pipe) is written to directly.
+/// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then.
+/// A new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic
+/// link the file that it points to is replaced. What is no regular file (`/dev/stdout`, a pipe) is written to directly.
 ///
 /// ```
 /// use std::io::Write;

@@ -16,18 +16,19 @@
 //!   λ = 1 leaves a headroom of about √K for generated inputs; only at small K, where √K ≈ 1, has it to be more. Hence
 //!   [`statistical`] is max(√K, 8)·u, and an element is never allowed more than the worst case.
 //!
-//!   Measured over sequential, fused, tiled and blocked sums of uniform inputs (`tests::orders` repeats it): up to K = 8
-//!   the bound is the worst case, which is certain, and K = 1 attains it. At K = 16 and 64 the worst of 6.7·10⁷ elements
-//!   reaches 0.57 of it, at 1024 of 3·10⁴ 0.08, at 8192 0.02; the worst row reaches 0.25 of its threshold at K = 1, 0.18
-//!   at 64, 0.05 at 1024.
-//! * **Underflow**: K·`f32::MIN_POSITIVE` is added, for a product or a sum may lose that much below the normal range, also
-//!   on a device that flushes denormals to zero. Elements below K·1.2·10⁻³⁸ are therefore not told from zero.
+//!   Measured over sequential, fused, tiled and blocked sums of uniform inputs (`tests::orders` repeats it): up to K =
+//!   8 the bound is the worst case, which is certain, and K = 1 attains it. At K = 16 and 64 the worst of 6.7·10⁷
+//!   elements reaches 0.57 of it, at 1024 of 3·10⁴ 0.08, at 8192 0.02; the worst row reaches 0.25 of its threshold at K
+//!   = 1, 0.18 at 64, 0.05 at 1024.
+//! * **Underflow**: K·`f32::MIN_POSITIVE` is added, for a product or a sum may lose that much below the normal range,
+//!   also on a device that flushes denormals to zero. Elements below K·1.2·10⁻³⁸ are therefore not told from zero.
 //! * **Overflow**: all partial sums in any order lie in [−Q, P], P the sum of the positive products and Q that of the
 //!   negative ones. Where P·(1 + γ_K) stays within f32, +∞ is wrong, and so with Q and −∞; NaN can arise from ∞ − ∞ if
-//!   both may overflow. Beyond, which of them appears depends on the order, so each possible one is accepted, and so is a
-//!   finite result within its tolerance.
-//! * **Inputs that are not finite**: f64 and f32 agree whatever the order: a product or a sum is NaN in both or infinite
-//!   with the same sign in both. The one exception is ∞ met by an overflow of the other sign, which may be NaN.
+//!   both may overflow. Beyond, which of them appears depends on the order, so each possible one is accepted, and so is
+//!   a finite result within its tolerance.
+//! * **Inputs that are not finite**: f64 and f32 agree whatever the order: a product or a sum is NaN in both or
+//!   infinite with the same sign in both. The one exception is ∞ met by an overflow of the other sign, which may be
+//!   NaN.
 
 use std::ops::RangeInclusive;
 
@@ -165,8 +166,8 @@ fn norm(x: &[f32]) -> f64 {
     x.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt()
 }
 
-/// The norms of the columns of `b`, whose rows have `n` elements. Sums fixed blocks of rows, so that the result does not
-/// depend on the number of threads.
+/// The norms of the columns of `b`, whose rows have `n` elements. Sums fixed blocks of rows, so that the result does
+/// not depend on the number of threads.
 fn column_norms(b: &[f32], n: usize) -> Vec<f64> {
     /// Rows in a block; beyond 256 blocks they grow instead, lest the partial sums outgrow B.
     const ROWS: usize = 64;

@@ -17,9 +17,9 @@
 //! # What the sampled method can miss
 //! A row's threshold is the statistical bound of a whole row, √N times that of an element: with random inputs at 8192³
 //! it is about 1.3 where elements are about 30 in magnitude. One element off by its own magnitude is found unless that
-//! magnitude lies below the threshold (4 of 100 elements at 8192³, 1 of 200 at 2048³); a wrong tile, row or k-term is found
-//! with certainty for all practical purposes. An error below the threshold in a single element is found only if it is
-//! among the recomputed ones. `--verify full` looks at everything.
+//! magnitude lies below the threshold (4 of 100 elements at 8192³, 1 of 200 at 2048³); a wrong tile, row or k-term is
+//! found with certainty for all practical purposes. An error below the threshold in a single element is found only if
+//! it is among the recomputed ones. `--verify full` looks at everything.
 //!
 //! # What is never accepted
 //! Outputs are filled with [`POISON`] before each run. An element that still has these exact bits was never written;
@@ -47,8 +47,8 @@ pub use verdict::{Freivalds, MethodUsed, Outcome, Verdict, VerifyError};
 /// The bits that outputs are filled with before a run: a quiet NaN with a payload that no arithmetic produces.
 ///
 /// The hardware's own NaNs are 0x7FC0_0000 (x86, with either sign) and 0x7FFF_FFFF (CUDA), so that a NaN that was
-/// computed differs from one that was left. The exception is a NaN that was read: x86 hands its payload on, so an element
-/// that was *added to* what it held before also counts as never written on a device that is a CPU.
+/// computed differs from one that was left. The exception is a NaN that was read: x86 hands its payload on, so an
+/// element that was *added to* what it held before also counts as never written on a device that is a CPU.
 pub const POISON: u32 = 0x7FC0_DEAD;
 
 /// Floating-point operations up to which [`Method::Auto`] compares everything: those of 2048³.
@@ -60,7 +60,8 @@ const FULL_BYTES: u64 = 1 << 30;
 /// How much of C to look at: `--verify full|sampled|off`, nothing said is `Auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// Full while the product takes no more than 2·2048³ operations and its f64 copies no more than 1 GiB, else sampled.
+    /// Full while the product takes no more than 2·2048³ operations and its f64 copies no more than 1 GiB, else
+    /// sampled.
     #[default]
     Auto,
     /// Every element against the f64 product. Takes 8·(M·K + K·N + M·N) bytes.
@@ -139,9 +140,9 @@ impl<'a> Verifier<'a> {
 
     /// Judges `c`, M×N row-major.
     ///
-    /// Cost: full, M·N comparisons (2048²: 0.03 s on two cores). Sampled, one pass over A and C, two over B and some two
-    /// thousand dot products of length K (8192³: 0.14 s on two cores); up to sixteen rows more where a row is suspicious.
-    /// Vectors and positions are fresh in each call.
+    /// Cost: full, M·N comparisons (2048²: 0.03 s on two cores). Sampled, one pass over A and C, two over B and some
+    /// two thousand dot products of length K (8192³: 0.14 s on two cores); up to sixteen rows more where a row is
+    /// suspicious. Vectors and positions are fresh in each call.
     ///
     /// # Panics
     /// The length of `c` is not M·N.

@@ -1,9 +1,9 @@
 //! Freivalds' check of all rows, some elements recomputed, and suspicious rows recomputed whole.
 //!
 //! For a vector x of signs, weighted by w_j = 1/‖b_j‖ so that a column of small numbers counts as much as one of large
-//! ones, a correct row i of C has Σ_j x_j·c_ij − (A·B·x)_i = Σ_j x_j·e_ij, a sum of N rounding errors with random signs.
-//! It is of the size of √(Σ_j (w_j·e_ij)²); with the statistical bound for each e_ij, that is max(√K, 8)·u·‖a_i‖·√N.
-//! (Unweighted, it would be …·‖a_i‖·‖B‖_F.)
+//! ones, a correct row i of C has Σ_j x_j·c_ij − (A·B·x)_i = Σ_j x_j·e_ij, a sum of N rounding errors with random
+//! signs. It is of the size of √(Σ_j (w_j·e_ij)²); with the statistical bound for each e_ij, that is max(√K,
+//! 8)·u·‖a_i‖·√N. (Unweighted, it would be …·‖a_i‖·‖B‖_F.)
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

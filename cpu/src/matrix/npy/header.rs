@@ -1,7 +1,8 @@
 //! From the first bytes of a file to the layout of its elements, without trusting any of them.
 //!
-//! `npyz` parses the header. Before it may, this module makes sure of what it takes for granted: that the header's length
-//! is not gigabytes, that its literals do not nest until the stack ends, and that the product of the shape fits 64 bits.
+//! `npyz` parses the header. Before it may, this module makes sure of what it takes for granted: that the header's
+//! length is not gigabytes, that its literals do not nest until the stack ends, and that the product of the shape fits
+//! 64 bits.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files, version 1 to 3 (NEP 1, and `numpy.lib.format`).
 //!
-//! Read are matrices of f32 and f64, in both byte orders and both orders of axes. Written is little-endian f32 in C order,
-//! version 1: what `numpy.save` writes.
+//! Read are matrices of f32 and f64, in both byte orders and both orders of axes. Written is little-endian f32 in C
+//! order, version 1: what `numpy.save` writes.
 
 mod error;
 mod header;
@@ -53,8 +53,8 @@ impl fmt::Display for Rounding {
 
 /// Reads a matrix.
 ///
-/// The header is checked against the length of the file before anything is allocated; a file that is shorter or longer than
-/// its header says is refused. f64 is rounded to the nearest f32, and the result says what that changed.
+/// The header is checked against the length of the file before anything is allocated; a file that is shorter or longer
+/// than its header says is refused. f64 is rounded to the nearest f32, and the result says what that changed.
 ///
 /// # Errors
 /// The file cannot be read, is no `.npy` file of a 2-D matrix of f32 or f64, or does not fit memory.

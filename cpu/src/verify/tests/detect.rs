@@ -121,8 +121,9 @@ fn a_wrong_tile_is_placed() {
 }
 
 /// One element of 8·10⁶ loses its own magnitude. The sign vectors find it if that exceeds the threshold of its row,
-/// √K·u·‖a_i‖·‖b_j‖·√N: about 0.006 here, while elements are about 6, so all but 1 in 1000. This is no matter of chance: a
-/// single wrong element has nothing to cancel with, and only rounding errors, a tenth of the threshold, blur it.
+/// √K·u·‖a_i‖·‖b_j‖·√N: about 0.006 here, while elements are about 6, so all but 1 in 1000. This is no matter of
+/// chance: a single wrong element has nothing to cancel with, and only rounding errors, a tenth of the threshold, blur
+/// it.
 #[test]
 fn one_wrong_element_in_eight_million() {
     let inputs = Inputs::random(2900, 2900, 300, 0);

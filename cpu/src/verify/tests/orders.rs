@@ -29,8 +29,9 @@ fn every_order_of_summation_passes() {
     }
 }
 
-/// For each K, over many elements: the largest error of an element as a part of its bound for random inputs, and of a row
-/// as a part of its threshold. The bounds promise the headroom that is asserted; `--nocapture` shows what was measured.
+/// For each K, over many elements: the largest error of an element as a part of its bound for random inputs, and of a
+/// row as a part of its threshold. The bounds promise the headroom that is asserted; `--nocapture` shows what was
+/// measured.
 #[test]
 fn headroom_of_the_statistical_bounds() {
     for (m, n, k, trials, element, row) in [
