@@ -1,1 +1,5 @@
 //! The host side of pagelock.
+
+pub mod matrix;
+pub mod output;
+pub mod verify;
