@@ -1,1 +1,3 @@
 //! The host side of pagelock.
+
+pub mod driver;
