@@ -76,8 +76,11 @@ impl DriverError {
         self.number == CUresult::CUDA_ERROR_NOT_READY as i32
     }
 
-    /// Every later call in this process will fail as well, including those that free memory. See [`codes`] for which
-    /// codes these are and who says so.
+    /// Every later call in this process will fail as well, including those that free memory.
+    ///
+    /// These are the codes of which NVIDIA's documentation of `CUresult` says that the context cannot be used anymore or
+    /// that the process is left in an inconsistent state (226, 700, 702, 710, 714 to 719, 721, 810, 911), and three where
+    /// that follows from the meaning (4, 214, 709).
     pub fn leaves_context_unusable(&self) -> bool {
         codes::find(self.number).is_some_and(|code| code.ends_context)
     }

@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_void};
 use core::fmt;
 use core::ptr::NonNull;
 use std::env;
+use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::symbols;
@@ -57,14 +58,18 @@ impl Library {
             // whoever names another file in the variable vouches for it, as with LD_LIBRARY_PATH.
             match unsafe { libloading::Library::new(candidate) } {
                 Ok(handle) => return Ok(Self { handle, path: candidate.into() }),
-                Err(error) => attempts.push((candidate.to_owned(), error.to_string())),
+                Err(error) => {
+                    // The error says that opening failed; the loader's own words are its source.
+                    let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                    attempts.push((candidate.to_owned(), reason));
+                }
             }
         }
         Err(LoadError { attempts, from_variable })
     }
 
     /// What was opened: a path, or the bare name that the loader found by itself.
-    pub fn path(&self) -> &std::path::Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 

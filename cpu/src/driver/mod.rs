@@ -7,8 +7,9 @@
 //! # How it links
 //! [`cust`] asks the linker for `-lcuda` and refers to some hundred `cu*` functions.
 //! 1. `cpu/cuda-link/lib64/libcuda.so` is an empty linker script. It satisfies the flag and links nothing.
-//! 2. [`symbols`] defines every one of those functions, and the ones that pagelock calls itself, under its own name. A
-//!    definition looks the real function up in the driver when it is first called, and forwards to it.
+//! 2. The private module `symbols` defines every one of those functions, and the ones that pagelock calls itself,
+//!    under its own name. A definition looks the real function up in the driver when it is first called, and forwards
+//!    to it.
 //! 3. [`library`](library()) opens the driver, once per process.
 //!
 //! A program that uses `cust` and nothing of this crate has to mention it (`use cpu as _;`), or the linker drops the
