@@ -53,7 +53,6 @@ mod error {
     pub const INVALID_DEVICE: i32 = 101;
     pub const INVALID_IMAGE: i32 = 200;
     pub const INVALID_CONTEXT: i32 = 201;
-    pub const NO_BINARY_FOR_GPU: i32 = 209;
     pub const INVALID_PTX: i32 = 218;
     pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
     pub const INVALID_HANDLE: i32 = 400;

@@ -62,7 +62,7 @@ impl State {
         self.allocations.iter().filter(here).map(|a| a.bytes).sum()
     }
 
-    fn pinned(&self) -> usize {
+    pub fn pinned(&self) -> usize {
         let locked = |a: &&Allocation| matches!(a.kind, Kind::Pinned | Kind::Registered);
         self.allocations.iter().filter(locked).map(|a| a.bytes).sum()
     }
@@ -108,7 +108,7 @@ impl State {
 
     /// Ends an allocation that a call for these kinds was given the address of.
     pub fn release(&mut self, call: &str, address: u64, kinds: &[Kind]) -> Result<(), i32> {
-        let wrong =
+        let unknown =
             if kinds.contains(&Kind::Registered) { error::HOST_MEMORY_NOT_REGISTERED } else { error::INVALID_VALUE };
         let Some(index) = self.allocations.iter().position(|a| a.handle() == address || a.device == Some(address))
         else {
@@ -116,17 +116,17 @@ impl State {
                 Some(name) => self.violation(&format!("{call} of {name}, which was freed before")),
                 None => self.violation(&format!("{call} of an address that is no allocation")),
             }
-            return Err(wrong);
+            return Err(unknown);
         };
         let allocation = &self.allocations[index];
         let name = allocation.name.clone();
         if !kinds.contains(&allocation.kind) {
             self.violation(&format!("{call} of {name}: the wrong function for this memory"));
-            return Err(wrong);
+            return Err(error::INVALID_VALUE);
         }
         if allocation.handle() != address {
             self.violation(&format!("{call} of the device address of {name}"));
-            return Err(wrong);
+            return Err(error::INVALID_VALUE);
         }
         let in_use = self.pending(|op| op.touches.contains(&name));
         if let Some(label) = &in_use {

@@ -11,6 +11,7 @@ pub struct Ptx {
 
 impl Ptx {
     /// Reads a module, and refuses what a driver with this configuration would refuse: the code, and its reason.
+    /// The codes are those that a driver of CUDA 13.0 gave for such texts on a device of capability 9.0.
     pub fn load(text: &str, config: &Config) -> Result<Self, (i32, String)> {
         let invalid = |why: &str| (error::INVALID_PTX, why.to_owned());
         let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
@@ -18,7 +19,8 @@ impl Ptx {
             let rest = &code[code.find(name)? + name.len()..];
             rest.lines().next().map(str::trim)
         };
-        let ptx = directive(".version ").and_then(version).ok_or_else(|| invalid("no .version"))?;
+        let ptx =
+            directive(".version ").and_then(version).ok_or_else(|| (error::INVALID_IMAGE, "no .version".into()))?;
         let target = directive(".target ").ok_or_else(|| invalid("no .target"))?;
         if ptx > config.max_ptx {
             return Err((error::UNSUPPORTED_PTX_VERSION, format!("PTX {}.{} is too new", ptx.0, ptx.1)));
@@ -30,7 +32,8 @@ impl Ptx {
         let number: i32 = digits.trim_end_matches(['a', 'f']).parse().map_err(|_| invalid("no number in .target"))?;
         let device = config.capability.0 * 10 + config.capability.1;
         if number > device || (exact && number != device) {
-            return Err((error::NO_BINARY_FOR_GPU, format!("{sm} does not run on sm_{device}")));
+            // Not NO_BINARY_FOR_GPU, which is about cubins: to the PTX compiler a target is a part of the text.
+            return Err(invalid(&format!("{sm} does not run on sm_{device}")));
         }
         let entries = code.split(".entry ").skip(1).map(entry).collect::<Option<_>>();
         Ok(Self { version: ptx, entries: entries.ok_or_else(|| invalid("a broken .entry"))? })

@@ -75,7 +75,7 @@ codes! {
         "`nvidia-smi -L` lists the devices; CUDA_VISIBLE_DEVICES renumbers them from 0";
     102 CUDA_ERROR_DEVICE_NOT_LICENSED c"the device is not licensed for compute";
     200 CUDA_ERROR_INVALID_IMAGE c"the module is no valid PTX, cubin or fatbin",
-        "Recompile the kernels";
+        "The text or file is not what a kernel compiler writes, or is cut short: recompile the kernels";
     201 CUDA_ERROR_INVALID_CONTEXT c"no valid context is current on this thread",
         "Make the device's context current on this thread before the call";
     202 CUDA_ERROR_CONTEXT_ALREADY_CURRENT c"the context is already current";
@@ -95,7 +95,8 @@ codes! {
     216 CUDA_ERROR_CONTEXT_ALREADY_IN_USE c"the context is in use by another thread";
     217 CUDA_ERROR_PEER_ACCESS_UNSUPPORTED c"these devices have no peer access to each other";
     218 CUDA_ERROR_INVALID_PTX c"the PTX does not compile",
-        "The driver's compiler says why in the JIT error log; recompile the kernels";
+        "PTX for a newer device than this one is the usual cause: compile the kernels for its compute capability or \
+         an older one. The driver's compiler says more in the JIT error log";
     219 CUDA_ERROR_INVALID_GRAPHICS_CONTEXT c"the graphics context is invalid";
     220 CUDA_ERROR_NVLINK_UNCORRECTABLE c"an uncorrectable NVLink error was found";
     221 CUDA_ERROR_JIT_COMPILER_NOT_FOUND c"the driver's PTX compiler was not found",

@@ -74,19 +74,22 @@ api! {
         put(out, host)
     }
     Context fn cuMemFreeHost(address: usize) [s, "{}", s.host_name(address)] {
-        s.release("cuMemFreeHost", address as u64, &[Kind::Pinned])
+        if address == 0 { Ok(()) } else { s.release("cuMemFreeHost", address as u64, &[Kind::Pinned]) }
     }
     Context fn cuMemHostRegister_v2(address: usize, bytes: usize, flags: u32) [s, "bytes={bytes} flags={flags}"] {
         if address == 0 || bytes == 0 || flags & !0xF != 0 {
             return Err(error::INVALID_VALUE);
         }
-        let overlaps = |a: &crate::memory::Allocation| {
-            a.kind != Kind::Device && a.host < address + bytes && address < a.host + a.bytes
+        let overlaps = |kind: Kind| {
+            s.allocations.iter().any(|a| a.kind == kind && a.host < address + bytes && address < a.host + a.bytes)
         };
-        if s.allocations.iter().any(overlaps) {
+        if overlaps(Kind::Registered) {
             return Err(error::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        if bytes > s.config.pinned {
+        if overlaps(Kind::Pinned) || overlaps(Kind::Managed) {
+            return Err(error::INVALID_VALUE);
+        }
+        if s.pinned() + bytes > s.config.pinned {
             return Err(error::OUT_OF_MEMORY);
         }
         s.adopt(Kind::Registered, address, bytes, flags).map(drop)
@@ -105,7 +108,7 @@ api! {
         }
     }
     Context fn cuMemHostGetFlags(out: *mut u32, address: usize) [s, "{}", s.host_name(address)] {
-        let pinned = s.by_host(address).filter(|a| a.kind == Kind::Pinned).map(|a| a.flags);
-        put(out, pinned.ok_or(error::INVALID_VALUE)?)
+        let flags = s.by_host(address).filter(|a| a.kind != Kind::Managed).map(|a| a.flags);
+        put(out, flags.ok_or(error::INVALID_VALUE)?)
     }
 }
