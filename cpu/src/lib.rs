@@ -1,5 +1,6 @@
 //! The host side of pagelock.
 
+pub mod driver;
 pub mod matrix;
 pub mod output;
 pub mod verify;
