@@ -7,6 +7,7 @@
 
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::{Dim3, Element, Global, GlobalMut, Gpu};
 
@@ -75,6 +76,12 @@ pub trait Launch {
     /// Why a launch was refused or failed.
     type Error;
 
+    /// Whose memory may be launched on: slices of another domain are refused. A scope's stream has a domain of its own,
+    /// so that memory borrowed for one scope cannot be used by the stream of another, which may outlive the borrow.
+    fn domain(&self) -> Domain {
+        Domain::ANY
+    }
+
     /// Starts `K` over a grid of blocks. May return before the kernel has ended.
     ///
     /// # Errors
@@ -85,11 +92,27 @@ pub trait Launch {
     unsafe fn launch<K: Kernel>(&self, grid: Dim3, args: K::Args) -> Result<(), Self::Error>;
 }
 
+/// A group of work that is ordered among itself and ends before the memory that it uses is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Domain(u64);
+
+impl Domain {
+    /// For machines that run a launch to its end before they return, where order is no question.
+    pub const ANY: Self = Self(0);
+
+    /// A domain that no other call returns.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// Device memory that a kernel may read: an address, a length in elements, and a borrow of whatever owns it.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceSlice<'a, T: Element> {
     address: u64,
     len: usize,
+    domain: Domain,
     owner: PhantomData<&'a [T]>,
 }
 
@@ -98,6 +121,7 @@ pub struct DeviceSlice<'a, T: Element> {
 pub struct DeviceSliceMut<'a, T: Element> {
     address: u64,
     len: usize,
+    domain: Domain,
     owner: PhantomData<&'a mut [T]>,
 }
 
@@ -108,7 +132,17 @@ impl<T: Element> DeviceSlice<'_, T> {
     /// `len` elements at `address` are readable by the device that will launch with them for the slice's lifetime, and
     /// nothing writes them meanwhile except work ordered before or after the launch.
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
-        Self { address, len, owner: PhantomData }
+        Self { address, len, domain: Domain::ANY, owner: PhantomData }
+    }
+
+    /// The same memory, for work in one domain only.
+    pub fn in_domain(self, domain: Domain) -> Self {
+        Self { domain, ..self }
+    }
+
+    /// Whose work may use it.
+    pub fn domain(&self) -> Domain {
+        self.domain
     }
 
     /// Elements.
@@ -124,13 +158,28 @@ impl<T: Element> DeviceSlice<'_, T> {
 }
 
 impl<T: Element> DeviceSliceMut<'_, T> {
+    /// The same memory for a shorter time, so that one output can be written by several launches in turn.
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut { owner: PhantomData, ..*self }
+    }
+
     /// Names device memory.
     ///
     /// # Safety
     /// `len` elements at `address` are writable by the device that will launch with them for the slice's lifetime, and
     /// nothing else touches them meanwhile except work ordered before or after the launch.
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
-        Self { address, len, owner: PhantomData }
+        Self { address, len, domain: Domain::ANY, owner: PhantomData }
+    }
+
+    /// The same memory, for work in one domain only.
+    pub fn in_domain(self, domain: Domain) -> Self {
+        Self { domain, ..self }
+    }
+
+    /// Whose work may use it.
+    pub fn domain(&self) -> Domain {
+        self.domain
     }
 
     /// Elements.

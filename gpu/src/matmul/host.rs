@@ -137,6 +137,11 @@ pub enum LaunchError<E> {
         /// Tiles of C.
         tiles: u64,
     },
+    /// A buffer belongs to another scope than the stream that was to use it.
+    Domain {
+        /// `A`, `B` or `C`.
+        matrix: &'static str,
+    },
     /// The device refused or failed.
     Device(E),
 }
@@ -150,6 +155,9 @@ impl<E: fmt::Display> fmt::Display for LaunchError<E> {
             Self::Grid { shape, tiles } => {
                 write!(f, "a {shape} product has {tiles} tiles, a grid at most {MAX_BLOCKS} blocks; split C")
             }
+            Self::Domain { matrix } => {
+                write!(f, "{matrix} is bound to another stream; bind it to the one that launches")
+            }
             Self::Device(error) => error.fmt(f),
         }
     }
@@ -161,6 +169,12 @@ impl<E: core::error::Error + 'static> core::error::Error for LaunchError<E> {
             Self::Device(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl<E> From<E> for LaunchError<E> {
+    fn from(error: E) -> Self {
+        Self::Device(error)
     }
 }
 
@@ -218,6 +232,11 @@ impl MatmulKernel {
                 return Err(LaunchError::Length { matrix, shape, expected, got });
             }
         }
+        for (matrix, domain) in [("A", a.domain()), ("B", b.domain()), ("C", c.domain())] {
+            if domain != on.domain() {
+                return Err(LaunchError::Domain { matrix });
+            }
+        }
         let (rows, columns) = self.tile();
         let tiles = u64::from(shape.m.div_ceil(rows)) * u64::from(shape.n.div_ceil(columns));
         if tiles > MAX_BLOCKS {
@@ -225,7 +244,8 @@ impl MatmulKernel {
         }
         let grid = Dim3::new(tiles as u32, 1, 1);
         let args = (a.global(), b.global(), c.global(), shape.m, shape.n, shape.k);
-        // SAFETY: the lengths were compared with the shape above, C is borrowed alone, and the grid covers it.
+        // SAFETY: the lengths were compared with the shape above, the memory outlives the domain's work by the slices'
+        // contract, C is borrowed alone, and the grid covers it.
         unsafe {
             match self {
                 Self::Naive => on.launch::<naive::MatmulNaive>(grid, args),
