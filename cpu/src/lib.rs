@@ -1,6 +1,17 @@
-//! The host side of pagelock.
+//! The host side of pagelock: drives the kernels of `gpu` over pageable, pinned and zero-copy host memory, verifies and
+//! measures what comes back, and says what it means.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`driver`] | libcuda, opened at run time, so that one binary serves machines with and without it |
+//! | [`device`] | one trait, two devices: a GPU through CUDA, the CPU through `simt` |
+//! | [`memory`] | host memory by kind, device memory, the pinned budget, scopes for asynchronous work |
+//! | [`verify`] | is C = A·B right? |
+//! | [`matrix`], [`output`] | where matrices come from, where results go |
 
+pub mod device;
 pub mod driver;
 pub mod matrix;
+pub mod memory;
 pub mod output;
 pub mod verify;

@@ -1,0 +1,125 @@
+//! What a device must be able to do. Everything else in this crate is written on top of these two traits, once for both
+//! devices; they deal in addresses and bytes, and the types that make them safe are in [`memory`](crate::memory).
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use gpu::device::Dim3;
+
+use super::error::DeviceError;
+use super::info::{DeviceInfo, FreeMemory};
+
+/// How page-locked memory is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostFlags {
+    /// Page-locked for every context, not only the one that allocates.
+    pub portable: bool,
+    /// Visible to kernels.
+    pub mapped: bool,
+}
+
+/// What kind of host memory a copy touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// The copy engine cannot reach it.
+    Pageable,
+    /// The copy engine reads and writes it by itself.
+    PageLocked,
+}
+
+/// A kernel launch without its types.
+pub struct RawLaunch<'a> {
+    /// The entry point's name.
+    pub kernel: &'static str,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads per block.
+    pub block: Dim3,
+    /// Shared memory per block.
+    pub shared_bytes: u32,
+    /// A pointer to each parameter.
+    pub parameters: &'a mut [*mut c_void],
+    /// The same launch for the CPU device, which needs the kernel's type.
+    pub on_simt: &'a dyn Fn(&simt::Simt) -> Result<(), simt::Fault>,
+}
+
+/// A device: memory, streams, a description of itself.
+///
+/// # Safety
+/// `alloc` and `alloc_host` return memory of at least the size asked for, aligned to 256 bytes, that nobody else has, and
+/// that lives until it is freed.
+pub unsafe trait Backend: Send + Sync {
+    /// What the device is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Free and total memory of the device now.
+    fn free_memory(&self) -> Result<FreeMemory, DeviceError>;
+
+    /// Allocates device memory; `bytes` is not 0.
+    fn alloc(&self, bytes: usize) -> Result<u64, DeviceError>;
+
+    /// Frees device memory.
+    ///
+    /// # Safety
+    /// It came from `alloc` of this device, was not freed, and no work that uses it is pending.
+    unsafe fn free(&self, address: u64) -> Result<(), DeviceError>;
+
+    /// Allocates page-locked host memory; `bytes` is not 0. Its contents are whatever they are.
+    fn alloc_host(&self, bytes: usize, flags: HostFlags) -> Result<NonNull<u8>, DeviceError>;
+
+    /// Frees page-locked host memory.
+    ///
+    /// # Safety
+    /// It came from `alloc_host` of this device, was not freed, and no work that uses it is pending.
+    unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError>;
+
+    /// Where the device sees mapped host memory.
+    ///
+    /// # Safety
+    /// It came from `alloc_host` of this device with the mapped flag, and is alive.
+    unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError>;
+
+    /// A new stream.
+    fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError>;
+}
+
+/// A queue of work, done in order.
+pub trait RawStream: Send {
+    /// Enqueues a copy of host memory to the device.
+    ///
+    /// # Safety
+    /// `bytes` can be read at `from` and written at `to` until the stream was synchronised; `kind` is true of `from`.
+    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, kind: Copied) -> Result<(), DeviceError>;
+
+    /// Enqueues a copy of device memory to the host.
+    ///
+    /// # Safety
+    /// `bytes` can be read at `from` and written at `to`, by this work alone, until the stream was synchronised; `kind` is
+    /// true of `to`.
+    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, kind: Copied) -> Result<(), DeviceError>;
+
+    /// Enqueues filling device memory with a byte.
+    ///
+    /// # Safety
+    /// `bytes` can be written at `to` until the stream was synchronised.
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
+
+    /// Enqueues a kernel.
+    ///
+    /// # Safety
+    /// The parameters are of the kernel's types, and its contract holds until the stream was synchronised.
+    unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError>;
+
+    /// Marks the point after everything enqueued so far; returns its number.
+    fn mark(&self) -> Result<usize, DeviceError>;
+
+    /// The device's time between two marks; waits for the later one.
+    fn elapsed(&self, from: usize, to: usize) -> Result<Duration, DeviceError>;
+
+    /// Waits for everything enqueued so far.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+
+    /// Forgets all marks, for reuse by the next scope.
+    fn reset(&mut self);
+}

@@ -1,0 +1,388 @@
+//! A GPU through the CUDA driver API: `cust` for contexts, devices, streams and events, its raw bindings for what it lacks
+//! or hides (the error of a refused PTX version, the flags of host memory, launches by parameter pointers).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device as CudaDevice, DeviceAttribute};
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::stream::{Stream as CudaStream, StreamFlags};
+use cust::{CudaFlags, sys};
+use ptx::Image;
+
+use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+use super::error::DeviceError;
+use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
+use super::link;
+use crate::driver::{self, DriverError};
+
+/// A GPU.
+pub struct Cuda {
+    shared: Arc<Shared>,
+    info: DeviceInfo,
+    can_map_host_memory: bool,
+}
+
+/// The context and what lives in it. Streams keep it alive.
+struct Shared {
+    context: Context,
+    module: Module,
+    functions: Mutex<HashMap<&'static str, Function>>,
+}
+
+/// A loaded image of kernels. Belongs to a context that must be current when it is dropped; `Shared` sees to that.
+struct Module(sys::CUmodule);
+
+// SAFETY: a handle that the driver lets any thread use.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+#[derive(Clone, Copy)]
+struct Function(sys::CUfunction);
+
+// SAFETY: a handle that the driver lets any thread use.
+unsafe impl Send for Function {}
+
+impl Cuda {
+    /// Opens a GPU and loads the best kernels that it and its driver take.
+    pub fn open(ordinal: u32) -> Result<Self, DeviceError> {
+        driver::library()?;
+        cust::init(CudaFlags::empty()).map_err(of("cuInit"))?;
+        let found = CudaDevice::num_devices().map_err(of("cuDeviceGetCount"))?;
+        if ordinal >= found {
+            return Err(DeviceError::NoSuchDevice { asked: ordinal, found });
+        }
+        let device = CudaDevice::get_device(ordinal).map_err(of("cuDeviceGet"))?;
+        let attribute = |which| device.get_attribute(which).map_err(of("cuDeviceGetAttribute"));
+        let major = attribute(DeviceAttribute::ComputeCapabilityMajor)? as u32;
+        let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)? as u32;
+        let name = device.name().map_err(of("cuDeviceGetName"))?;
+        let context = Context::new(device).map_err(of("cuDevicePrimaryCtxRetain"))?;
+        let mut notes = Vec::new();
+        let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+        let info = DeviceInfo {
+            link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
+            kind: DeviceKind::Cuda {
+                ordinal,
+                compute_capability: (major, minor),
+                multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
+                driver: driver::version()?.to_string(),
+                memory_bytes: device.total_memory().map_err(of("cuDeviceTotalMem"))? as u64,
+            },
+            kernels: KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+            name,
+            notes,
+        };
+        let can_map_host_memory = attribute(DeviceAttribute::CanMapHostMemory)? != 0;
+        let shared = Shared { context, module, functions: Mutex::default() };
+        Ok(Self { shared: Arc::new(shared), info, can_map_host_memory })
+    }
+}
+
+/// Loads the first image that the driver takes, best first. An image whose PTX version is newer than the driver is passed
+/// over: an older architecture's is often old enough.
+fn load_best(
+    name: &str,
+    (major, minor): (u32, u32),
+    notes: &mut Vec<String>,
+) -> Result<(Module, &'static Image), DeviceError> {
+    let mut refused: Option<(DriverError, &Image)> = None;
+    for image in ptx::candidates(major, minor) {
+        match load(image.ptx) {
+            Ok(module) => {
+                if let Some((reason, better)) = refused {
+                    notes.push(format!(
+                        "the driver cannot load the kernels for {} (PTX {}): {reason}; taking those for {}",
+                        better.architecture,
+                        better.ptx_version(),
+                        image.architecture
+                    ));
+                }
+                return Ok((module, image));
+            }
+            Err(reason) => refused = Some((reason, image)),
+        }
+    }
+    Err(match refused {
+        None => DeviceError::TooOld { name: name.into(), major, minor },
+        Some((reason, image)) => DeviceError::KernelsNotLoaded {
+            driver: driver::version().map_or_else(|_| "?".into(), |version| version.to_string()),
+            ptx_version: image.ptx_version().into(),
+            architecture: image.architecture.into(),
+            reason,
+        },
+    })
+}
+
+fn load(text: &str) -> Result<Module, DriverError> {
+    let text =
+        CString::new(text).map_err(|_| DriverError::new("cuModuleLoadData", sys::CUresult::CUDA_ERROR_INVALID_PTX))?;
+    let mut module = ptr::null_mut();
+    // SAFETY: a context is current and the text ends with a NUL.
+    driver::call("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&mut module, text.as_ptr().cast()) })?;
+    Ok(Module(module))
+}
+
+fn pci_bus_id(device: &CudaDevice) -> Option<String> {
+    let mut text = [0; 32];
+    // SAFETY: the buffer is as long as the call is told.
+    let code = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, device.as_raw()) };
+    driver::call("cuDeviceGetPCIBusId", code).ok()?;
+    // SAFETY: the driver wrote a string that ends with a NUL inside the buffer, which was zeroed.
+    Some(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// Turns an error of `cust`, which forgets the call, into one that names it.
+fn of(call: &'static str) -> impl Fn(CudaError) -> DeviceError {
+    move |error| DriverError::from_cust(call, error).into()
+}
+
+impl Shared {
+    /// Makes the context current on this thread. Called before every other call: which thread drops or uses a buffer is
+    /// not ours to know.
+    fn bind(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.context).map_err(of("cuCtxSetCurrent"))
+    }
+
+    fn function(&self, name: &'static str, shared_bytes: u32) -> Result<Function, DeviceError> {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&function) = functions.get(name) {
+            return Ok(function);
+        }
+        let text = CString::new(name).unwrap_or_default();
+        let mut function = ptr::null_mut();
+        // SAFETY: the module is loaded, its context current, the name ends with a NUL.
+        let code = unsafe { sys::cuModuleGetFunction(&mut function, self.module.0, text.as_ptr()) };
+        driver::call("cuModuleGetFunction", code)?;
+        if shared_bytes > DEFAULT_SHARED_BYTES {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just found.
+            let code = unsafe { sys::cuFuncSetAttribute(function, attribute, shared_bytes as i32) };
+            driver::call("cuFuncSetAttribute", code)?;
+        }
+        functions.insert(name, Function(function));
+        Ok(Function(function))
+    }
+}
+
+/// Shared memory that a block may have without asking for more.
+const DEFAULT_SHARED_BYTES: u32 = 48 << 10;
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.bind().is_ok() {
+            // SAFETY: nothing runs any more: streams keep `Shared` alive and wait.
+            let _ = unsafe { sys::cuModuleUnload(self.module.0) };
+        }
+    }
+}
+
+// SAFETY: the driver's allocations are nobody else's and aligned to 256 bytes or more.
+unsafe impl Backend for Cuda {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn free_memory(&self) -> Result<FreeMemory, DeviceError> {
+        self.shared.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: two places to write to.
+        driver::call("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
+        Ok(FreeMemory { free: free as u64, total: total as u64 })
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.shared.bind()?;
+        let mut address = 0;
+        // SAFETY: a place to write to.
+        let outcome = driver::call("cuMemAlloc", unsafe { sys::cuMemAlloc_v2(&mut address, bytes) });
+        match outcome {
+            Ok(()) => Ok(address),
+            Err(error) if error.is_out_of_memory() => {
+                let FreeMemory { free, total } = self.free_memory()?;
+                Err(DeviceError::OutOfDeviceMemory { asked: bytes as u64, free, total })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    unsafe fn free(&self, address: u64) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the caller's.
+        Ok(driver::call("cuMemFree", unsafe { sys::cuMemFree_v2(address) })?)
+    }
+
+    fn alloc_host(&self, bytes: usize, flags: HostFlags) -> Result<NonNull<u8>, DeviceError> {
+        if flags.mapped && !self.can_map_host_memory {
+            return Err(DeviceError::CannotMap { name: self.info.name.clone() });
+        }
+        self.shared.bind()?;
+        let mut bits = 0;
+        if flags.portable {
+            bits |= sys::CU_MEMHOSTALLOC_PORTABLE;
+        }
+        if flags.mapped {
+            bits |= sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        }
+        let mut start: *mut c_void = ptr::null_mut();
+        // SAFETY: a place to write to.
+        let outcome = driver::call("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&mut start, bytes, bits) });
+        outcome.map_err(|reason| match reason.is_out_of_memory() {
+            true => DeviceError::NotPinned { asked: bytes as u64, reason },
+            false => reason.into(),
+        })?;
+        NonNull::new(start.cast()).ok_or(DeviceError::OutOfHostMemory { bytes: bytes as u64 })
+    }
+
+    unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the caller's.
+        Ok(driver::call("cuMemFreeHost", unsafe { sys::cuMemFreeHost(start.as_ptr().cast()) })?)
+    }
+
+    unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError> {
+        self.shared.bind()?;
+        let mut address = 0;
+        // SAFETY: a place to write to; the rest is the caller's.
+        let code = unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, start.as_ptr().cast(), 0) };
+        driver::call("cuMemHostGetDevicePointer", code)?;
+        Ok(address)
+    }
+
+    fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError> {
+        self.shared.bind()?;
+        // cust drops NON_BLOCKING, which changes nothing here: nobody uses the default stream.
+        let stream = CudaStream::new(StreamFlags::NON_BLOCKING, None).map_err(of("cuStreamCreateWithPriority"))?;
+        Ok(Box::new(Queue {
+            stream: Some(stream),
+            events: RefCell::default(),
+            marks: Cell::new(0),
+            last_kernel: Cell::new(None),
+            shared: self.shared.clone(),
+        }))
+    }
+}
+
+/// A stream with the events that mark points in it.
+struct Queue {
+    /// Present until dropped: the context must be current before the stream is destroyed.
+    stream: Option<CudaStream>,
+    events: RefCell<Vec<Event>>,
+    /// How many of `events` are in use; the others wait to be used again.
+    marks: Cell<usize>,
+    last_kernel: Cell<Option<&'static str>>,
+    shared: Arc<Shared>,
+}
+
+impl Queue {
+    fn handle(&self) -> sys::CUstream {
+        self.stream.as_ref().map_or(ptr::null_mut(), CudaStream::as_inner)
+    }
+
+    /// Adds which kernel was last launched to an error that a kernel may have caused.
+    fn explained(&self, error: DriverError) -> DeviceError {
+        match self.last_kernel.get() {
+            Some(kernel) if error.leaves_context_unusable() => DeviceError::KernelFailed { kernel, reason: error },
+            _ => error.into(),
+        }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let _ = self.shared.bind();
+        self.events.get_mut().clear();
+        self.stream = None;
+    }
+}
+
+impl RawStream for Queue {
+    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, _: Copied) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // The driver finds out by itself whether the source is page-locked, and stages it if not.
+        // SAFETY: the caller's.
+        let code = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.handle()) };
+        driver::call("cuMemcpyHtoDAsync", code).map_err(|error| self.explained(error))
+    }
+
+    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, _: Copied) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the caller's.
+        let code = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.handle()) };
+        driver::call("cuMemcpyDtoHAsync", code).map_err(|error| self.explained(error))
+    }
+
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the caller's.
+        let code = unsafe { sys::cuMemsetD8Async(to, byte, bytes, self.handle()) };
+        driver::call("cuMemsetD8Async", code).map_err(|error| self.explained(error))
+    }
+
+    unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        let Function(function) = self.shared.function(launch.kernel, launch.shared_bytes)?;
+        let (grid, block) = (launch.grid, launch.block);
+        // SAFETY: the caller's: one pointer per parameter, each of the kernel's type. The driver copies the values before it
+        // returns.
+        let code = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                launch.shared_bytes,
+                self.handle(),
+                launch.parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        self.last_kernel.set(Some(launch.kernel));
+        driver::call("cuLaunchKernel", code).map_err(|error| self.explained(error))
+    }
+
+    fn mark(&self) -> Result<usize, DeviceError> {
+        self.shared.bind()?;
+        let index = self.marks.get();
+        let mut events = self.events.borrow_mut();
+        if index == events.len() {
+            events.push(Event::new(EventFlags::DEFAULT).map_err(of("cuEventCreate"))?);
+        }
+        if let Some(stream) = &self.stream {
+            events[index].record(stream).map_err(of("cuEventRecord"))?;
+        }
+        self.marks.set(index + 1);
+        Ok(index)
+    }
+
+    fn elapsed(&self, from: usize, to: usize) -> Result<Duration, DeviceError> {
+        self.shared.bind()?;
+        let events = self.events.borrow();
+        let waited = events[to].synchronize().map_err(|error| DriverError::from_cust("cuEventSynchronize", error));
+        waited.map_err(|error| self.explained(error))?;
+        let milliseconds = events[to].elapsed_time_f32(&events[from]).map_err(of("cuEventElapsedTime"))?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the stream is alive.
+        let code = unsafe { sys::cuStreamSynchronize(self.handle()) };
+        driver::call("cuStreamSynchronize", code).map_err(|error| self.explained(error))
+    }
+
+    fn reset(&mut self) {
+        self.marks.set(0);
+        self.last_kernel.set(None);
+    }
+}

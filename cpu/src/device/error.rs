@@ -1,0 +1,149 @@
+//! What can go wrong between the host and a device.
+
+use bytesize::ByteSize;
+
+use crate::driver::{self, DriverError, LoadError};
+use crate::memory::BudgetExceeded;
+
+/// An error of a device or of the memory around it.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// There is no CUDA driver.
+    #[error(transparent)]
+    NoDriver(#[from] LoadError),
+    /// The driver refused or failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The driver is there and sees no GPU with that number.
+    #[error("cuda:{asked} was asked for; {}. --device auto takes what is there", found_devices(*found))]
+    NoSuchDevice {
+        /// The number asked for.
+        asked: u32,
+        /// How many there are.
+        found: u32,
+    },
+    /// No embedded image runs on the device.
+    #[error(
+        "{name} has compute capability {major}.{minor}; the kernels are compiled for 7.5 (Turing) and later. \
+         --device simt runs them on the CPU"
+    )]
+    TooOld {
+        /// The device.
+        name: String,
+        /// Compute capability.
+        major: u32,
+        /// Compute capability.
+        minor: u32,
+    },
+    /// The driver could load none of the images.
+    #[error(
+        "the driver (for CUDA {driver}) cannot load the kernels (PTX {ptx_version} for {architecture}): {reason}. \
+         Update the NVIDIA driver, or run on the CPU with --device simt"
+    )]
+    KernelsNotLoaded {
+        /// The CUDA version that the driver supports.
+        driver: String,
+        /// The oldest PTX version that was tried.
+        ptx_version: String,
+        /// Its architecture.
+        architecture: String,
+        /// The driver's error.
+        reason: DriverError,
+    },
+    /// Page-locked memory beyond the budget; the driver was not asked.
+    #[error(transparent)]
+    Budget(#[from] BudgetExceeded),
+    /// The device has no such amount of memory.
+    #[error(
+        "the device has no {} left ({} free of {}); take a smaller size",
+        ByteSize(*asked), ByteSize(*free), ByteSize(*total)
+    )]
+    OutOfDeviceMemory {
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes free at that moment.
+        free: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The driver could not pin that much.
+    #[error(
+        "the driver could not page-lock {}, though the budget allows it: containers, WSL and `ulimit -l` set limits of \
+         their own. Take a smaller size, or --mode pageable. The driver said: {reason}",
+        ByteSize(*asked)
+    )]
+    NotPinned {
+        /// Bytes asked for.
+        asked: u64,
+        /// The driver's error.
+        reason: DriverError,
+    },
+    /// The host has no such amount of memory.
+    #[error("the host has no {} of memory left; take a smaller size", ByteSize(*bytes))]
+    OutOfHostMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// The bytes of a buffer do not fit an address.
+    #[error("{elements} elements of {element_bytes} bytes are more than an address space holds; take a smaller size")]
+    TooLarge {
+        /// Elements asked for.
+        elements: usize,
+        /// Bytes each.
+        element_bytes: usize,
+    },
+    /// A copy between buffers of different lengths.
+    #[error("a copy of {from} elements into a buffer of {to}; both sides must have the same length")]
+    LengthMismatch {
+        /// Elements of the source.
+        from: usize,
+        /// Elements of the destination.
+        to: usize,
+    },
+    /// The device cannot map host memory.
+    #[error("{name} cannot map host memory, so zero-copy is not possible there; take --mode pageable,pinned")]
+    CannotMap {
+        /// The device.
+        name: String,
+    },
+    /// A kernel failed on the CPU device.
+    #[error(transparent)]
+    Fault(#[from] simt::Fault),
+    /// A kernel failed on the GPU, and with it the context.
+    #[error("{reason}. The last kernel launched was {kernel}; nothing further can run on this device in this process")]
+    KernelFailed {
+        /// The last kernel launched before the failure was seen.
+        kernel: &'static str,
+        /// The driver's error.
+        reason: DriverError,
+    },
+}
+
+impl From<driver::Error> for DeviceError {
+    fn from(error: driver::Error) -> Self {
+        match error {
+            driver::Error::Load(error) => Self::NoDriver(error),
+            driver::Error::Call(error) => Self::Driver(error),
+        }
+    }
+}
+
+impl DeviceError {
+    /// Whether an error of a wait still means that the work has ended: the driver tears a context's work down when one of
+    /// these is reported, and a CPU device works synchronously.
+    pub(crate) fn work_has_ended(&self) -> bool {
+        match self {
+            Self::Driver(error) | Self::KernelFailed { reason: error, .. } => error.leaves_context_unusable(),
+            Self::Fault(_) => true,
+            _ => false,
+        }
+    }
+}
+
+fn found_devices(found: u32) -> String {
+    match found {
+        0 => "the driver sees no GPU".into(),
+        1 => "there is one GPU, cuda:0".into(),
+        n => format!("there are {n} GPUs, cuda:0 to cuda:{}", n - 1),
+    }
+}

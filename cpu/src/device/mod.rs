@@ -1,0 +1,150 @@
+//! The device that kernels run on: one trait, [`Backend`], and two devices behind it, a GPU through CUDA and the CPU
+//! through `simt`. [`Device`] is the safe side of both.
+//!
+//! ```
+//! use cpu::device::{Device, Selector};
+//! use cpu::memory::{HostBuffer, PinnedBudget};
+//! use gpu::matmul::{MatmulKernel, Shape};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::open(Selector::Simt, PinnedBudget::from_available_memory())?;
+//! let shape = Shape::new(2, 2, 2)?;
+//! let (mut a, mut b, mut c) = (device.pinned(4)?, device.pinned(4)?, device.pinned::<f32>(4)?);
+//! a.as_mut_slice().copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+//! b.as_mut_slice().copy_from_slice(&[5.0, 6.0, 7.0, 8.0]);
+//! let (mut da, mut db, mut dc) = (device.alloc(4)?, device.alloc(4)?, device.alloc(4)?);
+//!
+//! device.scope(|stream| {
+//!     let (mut da, mut db, mut dc) = (stream.bind(&mut da), stream.bind(&mut db), stream.bind(&mut dc));
+//!     stream.upload(&a, &mut da)?;
+//!     stream.upload(&b, &mut db)?;
+//!     MatmulKernel::Tiled.launch(stream, shape, da.slice(), db.slice(), dc.slice_mut())?;
+//!     stream.download(&dc, &mut c)?;
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! })?; // waits here
+//!
+//! assert_eq!(c.as_slice(), [19.0, 22.0, 43.0, 50.0]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod backend;
+mod cuda;
+mod error;
+mod info;
+mod link;
+mod select;
+mod simt;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpu::device::Element;
+
+pub use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+pub use error::DeviceError;
+pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
+pub use select::Selector;
+
+use crate::memory::{DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, Stream, run_scope};
+
+/// A device that is ready to work, with the budget for memory that is pinned for it.
+pub struct Device {
+    backend: Arc<dyn Backend>,
+    budget: PinnedBudget,
+    /// Streams that no scope uses: making one takes longer than a small product.
+    idle: Mutex<Vec<Box<dyn RawStream>>>,
+}
+
+impl Device {
+    /// Opens the device that is asked for. `auto` is the first GPU, and the CPU where there is no driver or no GPU; a GPU
+    /// that is there and cannot be used is an error, so that nobody measures a CPU by mistake.
+    ///
+    /// # Errors
+    /// No such device, or its driver cannot load the kernels.
+    pub fn open(selector: Selector, budget: PinnedBudget) -> Result<Self, DeviceError> {
+        let backend: Arc<dyn Backend> = match selector {
+            Selector::Simt => Arc::new(simt::Simt::new()),
+            Selector::Cuda(ordinal) => Arc::new(cuda::Cuda::open(ordinal)?),
+            Selector::Auto => match cuda::Cuda::open(0) {
+                Ok(cuda) => Arc::new(cuda),
+                Err(absent) if is_absent(&absent) => Arc::new(simt::Simt::new()),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self { backend, budget, idle: Mutex::default() })
+    }
+
+    /// What the device is.
+    pub fn info(&self) -> &DeviceInfo {
+        self.backend.info()
+    }
+
+    /// Whether kernels run on the CPU.
+    pub fn is_simt(&self) -> bool {
+        matches!(self.info().kind, DeviceKind::Simt { .. })
+    }
+
+    /// The budget for page-locked memory.
+    pub fn budget(&self) -> &PinnedBudget {
+        &self.budget
+    }
+
+    /// Free and total device memory.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub fn free_memory(&self) -> Result<FreeMemory, DeviceError> {
+        self.backend.free_memory()
+    }
+
+    /// Device memory, uninitialised.
+    ///
+    /// # Errors
+    /// The device has not that much.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+        DeviceBuffer::new(&self.backend, len)
+    }
+
+    /// Page-locked memory, zeroed.
+    ///
+    /// # Errors
+    /// The budget or the driver refuses.
+    pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
+        PinnedBuffer::zeroed(&self.backend, &self.budget, len)
+    }
+
+    /// Page-locked memory that kernels can read and write over the link, zeroed.
+    ///
+    /// # Errors
+    /// The budget or the driver refuses, or the device cannot map host memory.
+    pub fn mapped<T: Element>(&self, len: usize) -> Result<MappedBuffer<T>, DeviceError> {
+        MappedBuffer::zeroed(&self.backend, &self.budget, len)
+    }
+
+    /// Runs asynchronous work and waits for it: on every way out of `body`, a panic included.
+    ///
+    /// # Errors
+    /// Those of `body`; else the first that the work met.
+    pub fn scope<'env, R, E: From<DeviceError>>(
+        &self,
+        body: impl for<'scope> FnOnce(&'scope Stream<'scope, 'env>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let stream = idle.map_or_else(|| self.backend.stream(), Ok)?;
+        let (outcome, mut stream) = run_scope(stream, body);
+        if outcome.is_ok() {
+            stream.reset();
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+        }
+        outcome
+    }
+}
+
+/// Whether an error says that there is no GPU here, as opposed to one that does not work.
+fn is_absent(error: &DeviceError) -> bool {
+    match error {
+        DeviceError::NoDriver(_) | DeviceError::NoSuchDevice { found: 0, .. } => true,
+        DeviceError::Driver(error) => error.code() == cust::sys::CUresult::CUDA_ERROR_NO_DEVICE,
+        _ => false,
+    }
+}

@@ -1,0 +1,199 @@
+//! The CPU as a device: the kernels run on the crate `simt`, and the kinds of memory do in copies what they do on
+//! hardware. Device memory is memory of its own; a pageable copy goes through a bounce buffer in chunks; a pinned copy is
+//! one copy; mapped memory is not copied at all. Times are those of the CPU.
+
+use std::alloc::{self, Layout};
+use std::collections::HashMap;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use simt::Simt as Machine;
+
+use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+use super::error::DeviceError;
+use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
+use crate::memory::AvailableMemory;
+
+/// Bytes of the bounce buffer. A driver's is of this order too.
+const BOUNCE_BYTES: usize = 64 << 10;
+
+/// Memory is aligned as a driver would: to a page.
+const ALIGNMENT: usize = 4096;
+
+/// The CPU device.
+pub struct Simt {
+    shared: Arc<Shared>,
+    info: DeviceInfo,
+}
+
+struct Shared {
+    machine: Machine,
+    bounce: Mutex<Vec<u8>>,
+    /// The size of each live allocation, which freeing needs and CUDA's calls do not carry.
+    sizes: Mutex<HashMap<usize, Layout>>,
+}
+
+impl Simt {
+    /// A device on all cores.
+    pub fn new() -> Self {
+        let machine = Machine::new();
+        let info = DeviceInfo {
+            name: "CPU".into(),
+            kind: DeviceKind::Simt { workers: machine.workers() },
+            link: None,
+            kernels: KernelOrigin {
+                architecture: "host".into(),
+                compiler: format!("rustc {}, the program's own", env!("CARGO_PKG_RUST_VERSION")),
+            },
+            notes: Vec::new(),
+        };
+        let shared = Shared { machine, bounce: Mutex::new(vec![0; BOUNCE_BYTES]), sizes: Mutex::default() };
+        Self { shared: Arc::new(shared), info }
+    }
+}
+
+impl Default for Simt {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Shared {
+    fn sizes(&self) -> MutexGuard<'_, HashMap<usize, Layout>> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
+        let failed = || DeviceError::OutOfHostMemory { bytes: bytes as u64 };
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| failed())?;
+        // SAFETY: `bytes` is not 0, by the trait's contract.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(failed)?;
+        self.sizes().insert(start.as_ptr() as usize, layout);
+        Ok(start)
+    }
+
+    /// # Safety
+    /// As [`Backend::free_host`].
+    unsafe fn free(&self, start: *mut u8) {
+        if let Some(layout) = self.sizes().remove(&(start as usize)) {
+            // SAFETY: the table says that the memory came from `alloc` with this layout and was not freed.
+            unsafe { alloc::dealloc(start, layout) }
+        }
+    }
+}
+
+// SAFETY: the global allocator's memory is nobody else's, and aligned to a page.
+unsafe impl Backend for Simt {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn free_memory(&self) -> Result<FreeMemory, DeviceError> {
+        let free = AvailableMemory::now().map_or(u64::MAX, AvailableMemory::least);
+        Ok(FreeMemory { free, total: free })
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<u64, DeviceError> {
+        Ok(self.shared.alloc(bytes)?.as_ptr() as usize as u64)
+    }
+
+    unsafe fn free(&self, address: u64) -> Result<(), DeviceError> {
+        // SAFETY: the caller's.
+        unsafe { self.shared.free(address as usize as *mut u8) };
+        Ok(())
+    }
+
+    fn alloc_host(&self, bytes: usize, _: HostFlags) -> Result<NonNull<u8>, DeviceError> {
+        self.shared.alloc(bytes)
+    }
+
+    unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        // SAFETY: the caller's.
+        unsafe { self.shared.free(start.as_ptr()) };
+        Ok(())
+    }
+
+    unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError> {
+        Ok(start.as_ptr() as usize as u64)
+    }
+
+    fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError> {
+        Ok(Box::new(SimtStream { shared: self.shared.clone(), marks: Mutex::default() }))
+    }
+}
+
+/// A queue that is always empty: each piece of work is done when it is enqueued.
+struct SimtStream {
+    shared: Arc<Shared>,
+    marks: Mutex<Vec<Instant>>,
+}
+
+impl SimtStream {
+    fn marks(&self) -> MutexGuard<'_, Vec<Instant>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Safety
+    /// `bytes` can be read at `from` and written at `to`, and the two do not overlap.
+    unsafe fn copy(&self, to: *mut u8, from: *const u8, bytes: usize, kind: Copied) {
+        match kind {
+            // SAFETY: the caller's.
+            Copied::PageLocked => unsafe { ptr::copy_nonoverlapping(from, to, bytes) },
+            Copied::Pageable => {
+                let mut bounce = self.shared.bounce.lock().unwrap_or_else(PoisonError::into_inner);
+                for done in (0..bytes).step_by(BOUNCE_BYTES) {
+                    let chunk = BOUNCE_BYTES.min(bytes - done);
+                    // SAFETY: the chunk is inside both sides and inside the bounce buffer, which is neither.
+                    unsafe {
+                        ptr::copy_nonoverlapping(from.add(done), bounce.as_mut_ptr(), chunk);
+                        ptr::copy_nonoverlapping(bounce.as_ptr(), to.add(done), chunk);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl RawStream for SimtStream {
+    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, kind: Copied) -> Result<(), DeviceError> {
+        // SAFETY: the caller's; device memory is an allocation of its own, so the sides do not overlap.
+        unsafe { self.copy(to as usize as *mut u8, from, bytes, kind) };
+        Ok(())
+    }
+
+    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, kind: Copied) -> Result<(), DeviceError> {
+        // SAFETY: as above.
+        unsafe { self.copy(to, from as usize as *const u8, bytes, kind) };
+        Ok(())
+    }
+
+    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's.
+        unsafe { ptr::write_bytes(to as usize as *mut u8, byte, bytes) };
+        Ok(())
+    }
+
+    unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError> {
+        Ok((launch.on_simt)(&self.shared.machine)?)
+    }
+
+    fn mark(&self) -> Result<usize, DeviceError> {
+        let mut marks = self.marks();
+        marks.push(Instant::now());
+        Ok(marks.len() - 1)
+    }
+
+    fn elapsed(&self, from: usize, to: usize) -> Result<Duration, DeviceError> {
+        let marks = self.marks();
+        Ok(marks[to].saturating_duration_since(marks[from]))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.marks().clear();
+    }
+}

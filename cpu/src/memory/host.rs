@@ -1,0 +1,158 @@
+//! Host buffers: the kind of memory is part of the type, because it decides what may be done with it.
+
+use std::time::{Duration, Instant};
+
+use gpu::device::Element;
+
+use super::block::LockedBlock;
+use super::budget::PinnedBudget;
+use crate::device::{Backend, DeviceError, HostFlags};
+use std::sync::Arc;
+
+/// The kinds of host memory, as they are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HostKind {
+    /// Ordinary memory. The copy engine cannot read it: the driver stages it through a buffer of its own.
+    Pageable,
+    /// Page-locked. The copy engine reads it directly, asynchronously.
+    Pinned,
+    /// Page-locked and visible to kernels under a device address: zero-copy.
+    Mapped,
+}
+
+impl HostKind {
+    /// `pageable`, `pinned`, `mapped`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pageable => "pageable",
+            Self::Pinned => "pinned",
+            Self::Mapped => "mapped",
+        }
+    }
+}
+
+/// What every kind of host memory can do.
+pub trait HostBuffer<T: Element> {
+    /// The kind.
+    fn kind(&self) -> HostKind;
+    /// The elements.
+    fn as_slice(&self) -> &[T];
+    /// The elements, to be changed.
+    fn as_mut_slice(&mut self) -> &mut [T];
+    /// How long the allocation itself took; filling it with zeros is not counted.
+    fn allocation_time(&self) -> Duration;
+
+    /// Elements.
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Host memory that the copy engine can read and write by itself, and that may therefore be used asynchronously.
+///
+/// Sealed: pageable memory must never be among them, because a copy from it is not asynchronous, whatever the call is
+/// named.
+pub trait PageLocked<T: Element>: HostBuffer<T> + sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Ordinary memory, from the allocator that `Vec` uses.
+pub struct PageableBuffer<T: Element> {
+    elements: Vec<T>,
+    allocation_time: Duration,
+}
+
+impl<T: Element + Default> PageableBuffer<T> {
+    /// `len` zeros.
+    ///
+    /// # Errors
+    /// The allocator has no such amount.
+    pub fn zeroed(len: usize) -> Result<Self, DeviceError> {
+        let bytes = super::block::byte_size::<T>(len)?;
+        let started = Instant::now();
+        let mut elements = Vec::new();
+        elements.try_reserve_exact(len).map_err(|_| DeviceError::OutOfHostMemory { bytes: bytes as u64 })?;
+        let allocation_time = started.elapsed();
+        elements.resize(len, T::default());
+        Ok(Self { elements, allocation_time })
+    }
+}
+
+/// Page-locked memory, usable from every context (the portable flag).
+pub struct PinnedBuffer<T: Element>(LockedBlock<T>);
+
+/// Page-locked memory that kernels reach under a device address: zero-copy. Portable too.
+pub struct MappedBuffer<T: Element>(LockedBlock<T>);
+
+impl<T: Element> PinnedBuffer<T> {
+    pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
+        let flags = HostFlags { portable: true, mapped: false };
+        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+    }
+}
+
+impl<T: Element> MappedBuffer<T> {
+    pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
+        let flags = HostFlags { portable: true, mapped: true };
+        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+    }
+
+    /// Where the device sees the memory. Asked for, never assumed to equal the host pointer.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub(crate) fn device_address(&self) -> Result<u64, DeviceError> {
+        self.0.device_address()
+    }
+}
+
+impl<T: Element> HostBuffer<T> for PageableBuffer<T> {
+    fn kind(&self) -> HostKind {
+        HostKind::Pageable
+    }
+
+    fn as_slice(&self) -> &[T] {
+        &self.elements
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.elements
+    }
+
+    fn allocation_time(&self) -> Duration {
+        self.allocation_time
+    }
+}
+
+macro_rules! page_locked {
+    ($($buffer:ident is $kind:expr),*) => { $(
+        impl<T: Element> HostBuffer<T> for $buffer<T> {
+            fn kind(&self) -> HostKind {
+                $kind
+            }
+
+            fn as_slice(&self) -> &[T] {
+                self.0.as_slice()
+            }
+
+            fn as_mut_slice(&mut self) -> &mut [T] {
+                self.0.as_mut_slice()
+            }
+
+            fn allocation_time(&self) -> Duration {
+                self.0.allocation_time()
+            }
+        }
+
+        impl<T: Element> sealed::Sealed for $buffer<T> {}
+        impl<T: Element> PageLocked<T> for $buffer<T> {}
+    )* };
+}
+page_locked!(PinnedBuffer is HostKind::Pinned, MappedBuffer is HostKind::Mapped);

@@ -1,0 +1,23 @@
+//! Memory of the host in its kinds, memory of the device, and the scopes in which bytes travel between them.
+//!
+//! | type | the copy engine reads it | kernels read it | costs |
+//! |---|---|---|---|
+//! | [`PageableBuffer`] | no, the driver stages it | no | nothing |
+//! | [`PinnedBuffer`] | yes, asynchronously | no | slow to allocate, taken from everybody else |
+//! | [`MappedBuffer`] | yes | yes, over the link | the same, and the link's speed at every access |
+//! | [`DeviceBuffer`] | yes | yes, at full speed | device memory |
+//!
+//! Asynchronous work happens in a [`scope`](crate::device::Device::scope), as threads do in [`std::thread::scope`]: what
+//! it uses is borrowed until the scope has waited for it.
+
+mod block;
+mod budget;
+mod device;
+mod host;
+mod scope;
+
+pub use budget::{AvailableMemory, BudgetExceeded, LimitOrigin, PinnedBudget, Reservation};
+pub use device::DeviceBuffer;
+pub use host::{HostBuffer, HostKind, MappedBuffer, PageLocked, PageableBuffer, PinnedBuffer};
+pub(crate) use scope::run_scope;
+pub use scope::{Mark, Stream, StreamBuffer};
