@@ -6,11 +6,13 @@
 //! | [`driver`] | libcuda, opened at run time, so that one binary serves machines with and without it |
 //! | [`device`] | one trait, two devices: a GPU through CUDA, the CPU through `simt` |
 //! | [`memory`] | host memory by kind, device memory, the pinned budget, scopes for asynchronous work |
+//! | [`matmul`] | the strategies: how a product travels to the device and back |
 //! | [`verify`] | is C = A·B right? |
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
 
 pub mod device;
 pub mod driver;
+pub mod matmul;
 pub mod matrix;
 pub mod memory;
 pub mod output;

@@ -1,7 +1,7 @@
 //! Files that are either written whole or not at all.
 //!
-//! Results, reports and images go through [`write`](fn@write): what it interrupts or fails to finish leaves no file
-//! behind and an existing one as it was.
+//! Results, reports and images go through [`write`](fn@write): what it interrupts or fails to finish leaves no file behind
+//! and an existing one as it was.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -65,9 +65,9 @@ pub enum WriteError {
 
 /// Writes what `content` writes to `path`, whole or not at all.
 ///
-/// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then.
-/// A new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic
-/// link the file that it points to is replaced. What is no regular file (`/dev/stdout`, a pipe) is written to directly.
+/// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then. A
+/// new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic link
+/// the file that it points to is replaced. What is no regular file (`/dev/stdout`, a pipe) is written to directly.
 ///
 /// ```
 /// use std::io::Write;
@@ -96,6 +96,25 @@ where
         _ => write_and_rename(&target, existing.map(|found| found.permissions()), content),
     }
     .map_err(|error| classify(path, &target, error))
+}
+
+/// Finds out whether [`write`](fn@write) could write to `path`, by making and removing a temporary file beside it. For
+/// asking before hours of work whether their result has a place to go.
+///
+/// # Errors
+/// As [`write`](fn@write) would.
+pub fn check(path: impl AsRef<Path>) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&target) {
+        Ok(found) if found.is_dir() => Err(WriteError::IsDirectory { path: path.to_owned() }),
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(found) if found.permissions().readonly() => Err(WriteError::ReadOnly { path: path.to_owned() }),
+        _ => match tempfile::NamedTempFile::new_in(directory(&target)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(classify(path, &target, error)),
+        },
+    }
 }
 
 fn write_directly<F>(target: &Path, content: F) -> io::Result<()>

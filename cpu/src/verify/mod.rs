@@ -168,11 +168,26 @@ impl<'a> Verifier<'a> {
     }
 }
 
+impl Method {
+    /// Bytes of host memory that verification takes beside A, B and C.
+    pub fn bytes_needed(self, shape: Shape) -> u64 {
+        match resolve(self, shape) {
+            Self::Full | Self::Auto => copies_in_f64(shape),
+            Self::Sampled | Self::Off => 0, // norms and vectors: a few per row and column
+        }
+    }
+}
+
+/// Bytes of A, B and C in f64, which the full method needs.
+fn copies_in_f64(shape: Shape) -> u64 {
+    8 * (shape.a_len() as u64 + shape.b_len() as u64 + shape.c_len() as u64)
+}
+
 /// `Auto` decided by the size of the problem; the others stay.
 fn resolve(method: Method, shape: Shape) -> Method {
     if method != Method::Auto {
         return method;
     }
-    let bytes = 8 * (shape.a_len() as u64 + shape.b_len() as u64 + shape.c_len() as u64);
+    let bytes = copies_in_f64(shape);
     if shape.flops() <= FULL_FLOPS && bytes <= FULL_BYTES { Method::Full } else { Method::Sampled }
 }
