@@ -9,11 +9,15 @@
 //! | [`matmul`] | the strategies: how a product travels to the device and back |
 //! | [`verify`] | is C = A·B right? |
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
+//! | [`report`] | tables, JSON, CSV, explanations |
+//! | [`commands`] | the command line |
 
+pub mod commands;
 pub mod device;
 pub mod driver;
 pub mod matmul;
 pub mod matrix;
 pub mod memory;
 pub mod output;
+pub mod report;
 pub mod verify;

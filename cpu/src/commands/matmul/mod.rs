@@ -1,0 +1,131 @@
+//! `matmul`: one product over every kind of host memory.
+
+mod arguments;
+mod error;
+mod inputs;
+
+use std::io::Write;
+
+pub use arguments::{Arguments, Destination};
+pub use error::Error;
+
+use self::arguments::Job;
+use self::inputs::Inputs;
+use super::Console;
+use crate::device::Device;
+use crate::matmul::{Measured, Plan, Problem, check_needs, measure};
+use crate::matrix::{MatrixView, npy};
+use crate::memory::PinnedBudget;
+use crate::output;
+use crate::report::document::{Document, SizeReport};
+use crate::report::{heading, size_table, table_notes, write_csv};
+use crate::verify::Verifier;
+
+/// Measures, verifies and reports.
+///
+/// # Errors
+/// The arguments make no sense, something does not fit, the device fails, a result is wrong, or output cannot be written.
+/// Nothing is left half-written.
+pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
+    let job = Job::from_arguments(arguments)?;
+    check_destinations(&job)?;
+    let inputs = Inputs::read(&job)?;
+    let budget = job.pinned_limit.map_or_else(PinnedBudget::from_available_memory, PinnedBudget::limited_to);
+    let device = Device::open(job.device, budget)?;
+    let shapes = inputs.shapes(&job, device.is_simt())?;
+    for &shape in &shapes {
+        check_needs(&device, shape, &job.modes, job.verify.bytes_needed(shape))?;
+    }
+
+    let plan = job.plan(device.is_simt());
+    let mut document = Document::new(&device, plan.kernel, inputs.described(), plan.warmup);
+    if job.prints_tables() {
+        console.say(&heading(&document))?;
+        for note in inputs.notes() {
+            console.say(&format!("note     {note}"))?;
+        }
+    }
+    for shape in shapes {
+        let (a, b) = inputs.matrices(shape);
+        let problem = Problem { shape, a: a.data(), b: b.data() };
+        let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
+        let size = SizeReport::new(shape, &measured, device.is_simt());
+        if job.prints_tables() {
+            console.say(&format!("\n{}", size_table(&size).trim_end()))?;
+        }
+        document.sizes.push(size);
+    }
+    if job.prints_tables() {
+        console.say(&format!("\n{}", table_notes()))?;
+    }
+    write_documents(&job, &document, console)
+}
+
+/// Every mode at one size; writes the product if asked to.
+fn measure_all(
+    job: &Job,
+    device: &Device,
+    problem: Problem<'_>,
+    plan: Plan,
+    inputs: &Inputs,
+    console: &mut Console,
+) -> Result<Vec<Measured>, Error> {
+    let Problem { shape, a, b } = problem;
+    let steps = u64::from(plan.warmup + plan.iterations);
+    if !job.quiet {
+        console.start_progress(steps * job.modes.len() as u64, format!("{shape} verification"));
+    }
+    let verifier = Verifier::new(shape, a, b, job.verify, inputs.source(), inputs.seed());
+    let mut product = None;
+    let mut all = Vec::new();
+    for &mode in &job.modes {
+        if !job.quiet {
+            console.start_progress(steps, format!("{shape} {}", mode.name()));
+        }
+        let keep = |c: &[f32]| {
+            if job.out.is_some() && product.is_none() {
+                product = Some(c.to_vec());
+            }
+        };
+        all.push(measure(device, problem, mode, plan, &verifier, || console.step(), keep)?);
+    }
+    console.clear_progress();
+    if let (Some(path), Some(product)) = (&job.out, product) {
+        npy::write(path, &MatrixView::new(shape.m() as usize, shape.n() as usize, &product))?;
+    }
+    Ok(all)
+}
+
+/// Finds out before anything is computed whether its result could be written.
+fn check_destinations(job: &Job) -> Result<(), Error> {
+    let documents = [&job.json, &job.csv].into_iter().flatten().filter_map(Destination::path);
+    for path in documents.chain(job.out.as_deref()) {
+        output::check(path)?;
+    }
+    Ok(())
+}
+
+fn write_documents(job: &Job, document: &Document, console: &mut Console) -> Result<(), Error> {
+    if let Some(destination) = &job.json {
+        write_document(destination, console, |writer| {
+            serde_json::to_writer_pretty(&mut *writer, document)?;
+            writeln!(writer)
+        })?;
+    }
+    if let Some(destination) = &job.csv {
+        write_document(destination, console, |writer| write_csv(document, writer))?;
+    }
+    Ok(())
+}
+
+fn write_document(
+    destination: &Destination,
+    console: &mut Console,
+    content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    match destination {
+        Destination::Standard => console.raw(content)?,
+        Destination::File(path) => output::write(path, |writer| content(writer))?,
+    }
+    Ok(())
+}

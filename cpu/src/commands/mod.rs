@@ -1,0 +1,46 @@
+//! The command line: one file per subcommand.
+//!
+//! Exit codes: 0 if everything asked for was done and verified, 1 if something failed or a result is wrong, 2 if the
+//! arguments make no sense.
+
+mod console;
+pub mod matmul;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use console::Console;
+
+/// Kernels written in Rust, driven over pageable, pinned and zero-copy host memory, verified, measured and explained.
+#[derive(Debug, Parser)]
+#[command(name = "cpu", bin_name = "cargo run -p cpu --", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// One matrix product over every kind of host memory: verified, staged, compared, explained
+    Matmul(matmul::Arguments),
+}
+
+/// Runs the program; `main` has nothing to add.
+pub fn main() -> ExitCode {
+    let Cli { command } = Cli::parse();
+    let mut console = Console::new();
+    let outcome = match command {
+        Command::Matmul(arguments) => matmul::run(&arguments, &mut console),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough, as `head` does. That is no failure.
+        Err(matmul::Error::Console(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            console.clear_progress();
+            eprintln!("error: {error}");
+            ExitCode::from(if error.is_usage() { 2 } else { 1 })
+        }
+    }
+}
