@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Checks and times everything that needs a GPU, in one call, on a machine with CUDA's tools and without Rust.
+#
+#   cargo build --release -p cpu && cargo test --release -p cpu --no-run
+#   tests/gpu.sh FOLDER [RESULTS]
+#
+# FOLDER holds the binaries `cpu` and `devices` (the test of that name). RESULTS gets logs and JSON.
+set -u
+folder=$1
+results=${2:-$(mktemp -d)}
+mkdir -p "$results"
+here=$(cd "$(dirname "$0")/.." && pwd)
+failed=0
+step() { # step NAME COMMAND…: runs it, keeps its output, says how it ended
+    local name=$1
+    shift
+    if "$@" >"$results/$name.log" 2>&1; then
+        echo "ok      $name"
+    else
+        echo "FAILED  $name ($?)"
+        tail -n 25 "$results/$name.log"
+        failed=1
+    fi
+}
+
+nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current --format=csv,noheader
+date -u +%Y-%m-%d
+
+step peer-build nvcc -O3 -arch=sm_90 "$here/benches/peers/copy.cu" -o "$results/copy"
+step peer "$results/copy" 67108864 268435456
+step matmul "$folder/cpu" matmul --seed 1 --json "$results/matmul.json"
+cat "$results/matmul.log"
+for kernel in naive coalesced; do
+    step "matmul-$kernel" "$folder/cpu" matmul --seed 1 --size 4096 --mode pinned --iters 3 --kernel $kernel
+    grep pinned "$results/matmul-$kernel.log"
+done
+cat "$results/peer.log"
+python3 - "$results/matmul.json" "$results/peer.log" <<'PY'
+import json, sys
+peer = {int(l.split()[0]): l.split() for l in open(sys.argv[2])}
+for size in json.load(open(sys.argv[1]))["sizes"]:
+    m, bytes_ = size["m"], size["m"] ** 2 * 4
+    if bytes_ not in peer: continue
+    pinned = next(mode for mode in size["modes"] if mode["mode"] == "pinned")
+    ours = [2 * bytes_ / pinned["h2d_ms"]["median"] / 1e6, bytes_ / pinned["d2h_ms"]["median"] / 1e6]
+    theirs = [float(x) for x in peer[bytes_][5:7]]
+    wall = [float(x) for x in peer[bytes_][2:4]]
+    print(f"pinned copies of {bytes_ >> 20} MiB: H2D {ours[0]:.2f} GB/s = {ours[0] / theirs[0]:.3f} of cudaMemcpy by events, "
+          f"{ours[0] / wall[0]:.3f} by wall; D2H {ours[1]:.2f} = {ours[1] / theirs[1]:.3f}, {ours[1] / wall[1]:.3f}")
+PY
+
+step suite "$folder/devices" cuda:: --test-threads=1
+tail -n 3 "$results/suite.log"
+for kernel in naive coalesced tiled; do
+    for tool in memcheck racecheck initcheck synccheck; do
+        step "$tool-$kernel" compute-sanitizer --tool $tool --error-exitcode 9 \
+            "$folder/cpu" matmul --m 130 --n 127 --k 129 --kernel $kernel --iters 1 --warmup 0 --quiet
+        grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/$tool-$kernel.log"
+    done
+done
+step memcheck-suite compute-sanitizer --tool memcheck --leak-check full --error-exitcode 9 \
+    "$folder/devices" cuda:: --test-threads=1 --skip hundreds --skip too_much
+grep -h "SUMMARY" "$results/memcheck-suite.log"
+exit $failed
