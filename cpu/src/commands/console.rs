@@ -1,6 +1,6 @@
 //! Where a command talks to: text on standard output, progress on standard error while that is a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,7 +31,7 @@ impl Console {
     pub fn raw(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let mut write = Some(write);
         let mut go = || {
-            let mut out = io::stdout().lock();
+            let mut out = BufWriter::new(io::stdout().lock());
             write.take().map_or(Ok(()), |write| write(&mut out))?;
             out.flush()
         };

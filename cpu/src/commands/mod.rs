@@ -1,11 +1,12 @@
 //! The command line: one file per subcommand.
 //!
-//! Exit codes: 0 if everything asked for was done and verified, 1 if something failed or a result is wrong, 2 if the
-//! arguments make no sense.
+//! Exit codes: 0 if everything asked for was done and verified (or the reader of the output has left, as `head` does), 1 if
+//! something failed or a result is wrong, 2 if the arguments make no sense.
 
 mod console;
 pub mod matmul;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -14,7 +15,7 @@ pub use console::Console;
 
 /// Kernels written in Rust, driven over pageable, pinned and zero-copy host memory, verified, measured and explained.
 #[derive(Debug, Parser)]
-#[command(name = "cpu", bin_name = "cargo run -p cpu --", version, arg_required_else_help = true)]
+#[command(name = "cpu", bin_name = "cargo run -p cpu --", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -35,11 +36,11 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough, as `head` does. That is no failure.
-        Err(matmul::Error::Console(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if error.is_reader_gone() => ExitCode::SUCCESS,
         Err(error) => {
             console.clear_progress();
-            eprintln!("error: {error}");
+            // Not `eprintln!`, which panics if standard error cannot be written. The exit code says it all the same.
+            let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::from(if error.is_usage() { 2 } else { 1 })
         }
     }

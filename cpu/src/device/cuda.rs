@@ -26,7 +26,6 @@ use crate::driver::{self, DriverError};
 pub struct Cuda {
     shared: Arc<Shared>,
     info: DeviceInfo,
-    can_map_host_memory: bool,
 }
 
 /// The context and what lives in it. Streams keep it alive.
@@ -77,12 +76,12 @@ impl Cuda {
                 memory_bytes: device.total_memory().map_err(of("cuDeviceTotalMem"))? as u64,
             },
             kernels: KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+            can_map_host_memory: attribute(DeviceAttribute::CanMapHostMemory)? != 0,
             name,
             notes,
         };
-        let can_map_host_memory = attribute(DeviceAttribute::CanMapHostMemory)? != 0;
         let shared = Shared { context, module, functions: Mutex::default() };
-        Ok(Self { shared: Arc::new(shared), info, can_map_host_memory })
+        Ok(Self { shared: Arc::new(shared), info })
     }
 }
 
@@ -220,7 +219,7 @@ unsafe impl Backend for Cuda {
     }
 
     fn alloc_host(&self, bytes: usize, flags: HostFlags) -> Result<NonNull<u8>, DeviceError> {
-        if flags.mapped && !self.can_map_host_memory {
+        if flags.mapped && !self.info.can_map_host_memory {
             return Err(DeviceError::CannotMap { name: self.info.name.clone() });
         }
         self.shared.bind()?;

@@ -110,7 +110,7 @@ pub enum DeviceError {
     #[error(transparent)]
     Fault(#[from] simt::Fault),
     /// A kernel failed on the GPU, and with it the context.
-    #[error("{reason}. The last kernel launched was {kernel}; nothing further can run on this device in this process")]
+    #[error("after the launch of {kernel}: {reason}")]
     KernelFailed {
         /// The last kernel launched before the failure was seen.
         kernel: &'static str,

@@ -13,6 +13,8 @@ pub struct DeviceInfo {
     pub kind: DeviceKind,
     /// The link to the host, where there is one that can be asked about.
     pub link: Option<Link>,
+    /// Whether kernels can work on page-locked host memory (zero-copy).
+    pub can_map_host_memory: bool,
     /// What the kernels are.
     pub kernels: KernelOrigin,
     /// Anything that the user should know, such as a better image that the driver could not load.

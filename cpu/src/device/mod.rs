@@ -67,8 +67,10 @@ impl Device {
             Selector::Cuda(ordinal) => Arc::new(cuda::Cuda::open(ordinal)?),
             Selector::Auto => match cuda::Cuda::open(0) {
                 Ok(cuda) => Arc::new(cuda),
-                Err(absent) if is_absent(&absent) => Arc::new(simt::Simt::new()),
-                Err(error) => return Err(error),
+                Err(error) => match absence(&error) {
+                    Some(reason) => Arc::new(simt::Simt::instead_of_a_gpu(&reason)),
+                    None => return Err(error),
+                },
             },
         };
         Ok(Self { backend, budget, idle: Mutex::default() })
@@ -140,11 +142,14 @@ impl Device {
     }
 }
 
-/// Whether an error says that there is no GPU here, as opposed to one that does not work.
-fn is_absent(error: &DeviceError) -> bool {
+/// Why there is no GPU here, in a few words; nothing where there is one that does not work.
+fn absence(error: &DeviceError) -> Option<String> {
     match error {
-        DeviceError::NoDriver(_) | DeviceError::NoSuchDevice { found: 0, .. } => true,
-        DeviceError::Driver(error) => error.code() == cust::sys::CUresult::CUDA_ERROR_NO_DEVICE,
-        _ => false,
+        DeviceError::NoDriver(error) => Some(format!("no NVIDIA driver: {}", error.first_reason())),
+        DeviceError::NoSuchDevice { found: 0, .. } => Some("the driver sees no GPU".into()),
+        DeviceError::Driver(error) if error.code() == cust::sys::CUresult::CUDA_ERROR_NO_DEVICE => {
+            Some(format!("the driver sees no GPU: {} failed with {}", error.call(), error.name()))
+        }
+        _ => None,
     }
 }

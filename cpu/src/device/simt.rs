@@ -42,6 +42,7 @@ impl Simt {
             name: "CPU".into(),
             kind: DeviceKind::Simt { workers: machine.workers() },
             link: None,
+            can_map_host_memory: true,
             kernels: KernelOrigin {
                 architecture: "host".into(),
                 compiler: format!("rustc {}, the program's own", env!("CARGO_PKG_RUST_VERSION")),
@@ -50,6 +51,13 @@ impl Simt {
         };
         let shared = Shared { machine, bounce: Mutex::new(vec![0; BOUNCE_BYTES]), sizes: Mutex::default() };
         Self { shared: Arc::new(shared), info }
+    }
+
+    /// The same where a GPU would have been taken: says why it was not.
+    pub fn instead_of_a_gpu(reason: &str) -> Self {
+        let mut this = Self::new();
+        this.info.notes.push(format!("running on the CPU ({reason}); --device cuda:0 says what to do about it"));
+        this
     }
 }
 

@@ -88,18 +88,25 @@ impl Library {
     }
 }
 
+impl LoadError {
+    /// The first file that was tried and why it did not open, in a few words.
+    pub fn first_reason(&self) -> String {
+        self.reasons().next().unwrap_or_default()
+    }
+
+    fn reasons(&self) -> impl Iterator<Item = String> {
+        self.attempts.iter().map(|(path, reason)| {
+            let path = path.to_string_lossy();
+            // The loader's reasons usually begin with the path.
+            if reason.contains(&*path) { reason.clone() } else { format!("{path}: {reason}") }
+        })
+    }
+}
+
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the NVIDIA driver's library could not be opened: ")?;
-        for (i, (path, reason)) in self.attempts.iter().enumerate() {
-            let path = path.to_string_lossy();
-            match (i, reason.contains(&*path)) {
-                (0, true) => write!(f, "{reason}")?, // the loader's reasons usually begin with the path
-                (0, false) => write!(f, "{path}: {reason}")?,
-                (_, true) => write!(f, "; {reason}")?,
-                (_, false) => write!(f, "; {path}: {reason}")?,
-            }
-        }
+        let reasons: Vec<String> = self.reasons().collect();
+        write!(f, "the NVIDIA driver's library could not be opened: {}", reasons.join("; "))?;
         if self.from_variable {
             write!(f, ". {LIBRARY_VARIABLE} names this file; correct it, or unset it to use the system's driver")
         } else {

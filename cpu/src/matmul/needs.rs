@@ -23,6 +23,14 @@ pub enum NeedsError {
         /// Bytes.
         available: u64,
     },
+    /// Mode mapped on a device that cannot.
+    #[error("a {shape} product in mode mapped: {reason}")]
+    Mapping {
+        /// The product.
+        shape: Shape,
+        /// The device's answer.
+        reason: DeviceError,
+    },
     /// More device memory than is free.
     #[error(
         "a {shape} product needs {} of device memory in mode {}; {} of {} are free. Take a smaller size, or --mode mapped, \
@@ -74,6 +82,10 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
         return Err(NeedsError::Host { shape, needed, available });
     }
     for &mode in modes {
+        if mode == Mode::Mapped && !device.info().can_map_host_memory {
+            let reason = DeviceError::CannotMap { name: device.info().name.clone() };
+            return Err(NeedsError::Mapping { shape, reason });
+        }
         if mode != Mode::Mapped {
             let memory = device.free_memory()?;
             if matrices > memory.free {

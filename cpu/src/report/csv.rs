@@ -13,7 +13,7 @@ const HEADER: [&str; 11] =
 /// The writer's.
 pub fn write_csv(document: &Document, writer: impl Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(writer);
-    csv.write_record(HEADER)?;
+    csv.write_record(HEADER).map_err(io_error)?;
     for size in &document.sizes {
         for mode in &size.modes {
             for run in 0..mode.total_ms.samples.len() {
@@ -33,9 +33,18 @@ pub fn write_csv(document: &Document, writer: impl Write) -> io::Result<()> {
                     &kernel,
                     &d2h,
                     &total,
-                ])?;
+                ])
+                .map_err(io_error)?;
             }
         }
     }
     csv.flush()
+}
+
+/// The writer's own error: csv's conversion would hide its kind, and a pipe whose reader has left is told by the kind.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }

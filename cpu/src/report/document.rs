@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::explain::explain;
 use super::series::Series;
 use crate::device::{Device, DeviceInfo};
-use crate::matmul::{Measured, Mode};
+use crate::matmul::{Measured, Mode, Plan};
 use crate::verify::Verdict;
-use gpu::matmul::{MatmulKernel, Shape};
+use gpu::matmul::Shape;
 
 /// The version of the document's layout. Rises when a field changes its meaning or goes away.
 pub const VERSION: u32 = 1;
@@ -30,6 +30,8 @@ pub struct Document {
     pub kernel: &'static str,
     /// Where A and B come from.
     pub inputs: Inputs,
+    /// What the user should know about the inputs, such as f64 values that were rounded.
+    pub notes: Vec<String>,
     /// Runs before the measured ones.
     pub warmup_runs: u32,
     /// One entry per size.
@@ -103,16 +105,17 @@ pub struct ModeReport {
 
 impl Document {
     /// A document without sizes yet.
-    pub fn new(device: &Device, kernel: MatmulKernel, inputs: Inputs, warmup_runs: u32) -> Self {
+    pub fn new(device: &Device, plan: Plan, inputs: Inputs, notes: Vec<String>) -> Self {
         Self {
             version: VERSION,
             program: format!("pagelock {}", env!("CARGO_PKG_VERSION")),
             device: device.info().clone(),
             pinned_limit_bytes: device.budget().limit(),
             pinned_limit_origin: device.budget().origin().to_string(),
-            kernel: kernel.name(),
+            kernel: plan.kernel.name(),
             inputs,
-            warmup_runs,
+            notes,
+            warmup_runs: plan.warmup,
             sizes: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::document::{Document, Inputs, ModeReport, SizeReport};
+use crate::verify::Verdict;
 
 /// What stands above the tables: device, link, driver, kernels, inputs.
 pub fn heading(document: &Document) -> String {
@@ -19,7 +20,7 @@ pub fn heading(document: &Document) -> String {
         Inputs::Random { seed } => format!("inputs   random in [-1, 1), --seed {seed}"),
         Inputs::Files { a, b } => format!("inputs   A from {a}, B from {b}"),
     });
-    lines.extend(info.notes.iter().map(|note| format!("note     {note}")));
+    lines.extend(info.notes.iter().chain(&document.notes).map(|note| format!("note     {note}")));
     lines.join("\n")
 }
 
@@ -35,15 +36,24 @@ pub fn size_table(size: &SizeReport) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let runs = size.modes.first().map_or(0, |mode| mode.total_ms.samples.len());
-    let verification = size.modes.first().and_then(|mode| mode.verdicts.first()).map(ToString::to_string);
     let mut text = format!("C = A·B, M = {}, N = {}, K = {}, median of {runs}\n{table}\n", size.m, size.n, size.k);
-    if let Some(verification) = verification {
-        text += &format!("verification: {verification}\n");
-    }
+    text += &verification(size);
     for sentence in &size.explanation {
         text += &format!("* {sentence}\n");
     }
     text
+}
+
+/// What verification said of the run with the largest error, and of how many that is the worst.
+fn verification(size: &SizeReport) -> String {
+    let verdicts: Vec<&Verdict> = size.modes.iter().flat_map(|mode| &mode.verdicts).collect();
+    let over_tolerance = |verdict: &&&Verdict| verdict.largest_error_over_tolerance;
+    let worst = verdicts.iter().max_by(|one, other| over_tolerance(one).total_cmp(&over_tolerance(other)));
+    match worst {
+        None => String::new(),
+        Some(verdict) if verdict.passed() => format!("each of {} runs {verdict}\n", verdicts.len()),
+        Some(verdict) => format!("{verdict}\n"),
+    }
 }
 
 const HEADER: [&str; 11] =

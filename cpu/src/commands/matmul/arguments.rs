@@ -1,95 +1,113 @@
-//! What the user types, and what it means once it was checked.
+//! What the user types. What it means together is [`Job`](super::job::Job)'s to say.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use gpu::matmul::MatmulKernel;
 
-use super::Error;
 use crate::device::Selector;
-use crate::matmul::{Mode, Plan};
-use crate::verify::Method;
+use crate::matmul::Mode;
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo run -p cpu -- matmul                        the three modes at the default sizes
+  cargo run -p cpu -- matmul --size 512,1000        square products
+  cargo run -p cpu -- matmul --m 300 --n 200 --k 7  A is 300×7, B is 7×200
+  cargo run -p cpu -- matmul --device simt          on the CPU, although there is a GPU
+  cargo run -p cpu -- matmul --mode pinned --iters 50 --json report.json
+  cargo run -p cpu -- matmul --a a.npy --b b.npy --out c.npy
+
+Exit status: 0 if everything was done and every result verified (or --verify off),
+1 if something failed or a result is wrong, 2 if the arguments make no sense.";
 
 /// The options of `matmul`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Square products, M = N = K [default: 1024,4096,8192 on a GPU, 128,256,512 on the CPU]
-    #[arg(long, value_name = "N[,N…]", value_delimiter = ',', conflicts_with_all = ["m", "n", "k", "a", "b"])]
-    size: Vec<u64>,
+    #[arg(long, value_name = "N[,N…]", value_delimiter = ',', value_parser = extent, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["m", "n", "k", "a", "b"])]
+    pub(super) size: Vec<u32>,
 
     /// Rows of A and C
-    #[arg(long, value_name = "M", requires_all = ["n", "k"], conflicts_with_all = ["a", "b"])]
-    m: Option<u64>,
+    #[arg(long, value_name = "M", value_parser = extent, allow_negative_numbers = true)]
+    #[arg(requires_all = ["n", "k"], conflicts_with_all = ["a", "b"])]
+    pub(super) m: Option<u32>,
 
     /// Columns of B and C
-    #[arg(long, value_name = "N", requires_all = ["m", "k"])]
-    n: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = extent, allow_negative_numbers = true)]
+    #[arg(requires_all = ["m", "k"], conflicts_with_all = ["a", "b"])]
+    pub(super) n: Option<u32>,
 
     /// Columns of A, rows of B
-    #[arg(long, value_name = "K", requires_all = ["m", "n"])]
-    k: Option<u64>,
+    #[arg(long, value_name = "K", value_parser = extent, allow_negative_numbers = true)]
+    #[arg(requires_all = ["m", "n"], conflicts_with_all = ["a", "b"])]
+    pub(super) k: Option<u32>,
 
-    /// How the matrices travel
-    #[arg(long, value_name = "MODE[,MODE…]", value_delimiter = ',', value_enum, default_values = ["pageable", "pinned", "mapped"])]
-    mode: Vec<Mode>,
+    /// How the matrices travel: pageable, pinned, mapped [default: all three]
+    #[arg(long, value_name = "MODE[,MODE…]", value_delimiter = ',', value_enum, hide_possible_values = true)]
+    pub(super) mode: Vec<Mode>,
 
     /// Which kernel; auto is the fastest
-    #[arg(long, value_enum, default_value_t = KernelChoice::Auto)]
-    kernel: KernelChoice,
+    #[arg(long, value_name = "auto|naive|coalesced|tiled", value_enum, hide_possible_values = true)]
+    #[arg(default_value_t = KernelChoice::Auto)]
+    pub(super) kernel: KernelChoice,
 
     /// auto (a GPU if there is one), cuda:0 (this GPU or an error) or simt (the CPU)
-    #[arg(long, default_value_t = Selector::Auto)]
-    device: Selector,
+    #[arg(long, value_name = "auto|cuda:I|simt", default_value_t = Selector::Auto)]
+    pub(super) device: Selector,
 
     /// Measured runs of each mode [default: 10 on a GPU, 3 on the CPU]
-    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    iters: Option<u32>,
+    #[arg(long, value_name = "RUNS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) iters: Option<u32>,
 
     /// Runs before the measured ones [default: 2 on a GPU, 1 on the CPU]
-    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    warmup: Option<u32>,
+    #[arg(long, value_name = "RUNS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(super) warmup: Option<u32>,
 
     /// Makes the same random matrices again [default: a new one each time, printed]
     #[arg(long)]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 
-    /// How much of each result is verified [default: full up to about 2048³, then sampled]
-    #[arg(long, value_enum)]
-    verify: Option<VerifyChoice>,
+    /// How much of each result is verified: every element; every row, and some elements; nothing [default: full up to about
+    /// 2048³, then sampled]
+    #[arg(long, value_name = "full|sampled|off", value_enum, hide_possible_values = true)]
+    pub(super) verify: Option<VerifyChoice>,
 
     /// A, a NumPy file of f32 or f64
     #[arg(long, value_name = "FILE.npy", requires = "b")]
-    a: Option<PathBuf>,
+    pub(super) a: Option<PathBuf>,
 
     /// B, a NumPy file of f32 or f64
     #[arg(long, value_name = "FILE.npy", requires = "a")]
-    b: Option<PathBuf>,
+    pub(super) b: Option<PathBuf>,
 
     /// Writes C as a NumPy file of f32
     #[arg(long, value_name = "FILE.npy")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 
     /// Writes the report with every sample; `-` is standard output, instead of the tables
     #[arg(long, value_name = "FILE|-")]
-    json: Option<Destination>,
+    pub(super) json: Option<Destination>,
 
     /// Writes one line per run; `-` is standard output, instead of the tables
     #[arg(long, value_name = "FILE|-")]
-    csv: Option<Destination>,
+    pub(super) csv: Option<Destination>,
 
     /// The most page-locked memory to use, such as 2GiB [default: half of what is available]
-    #[arg(long, value_name = "SIZE")]
-    pinned_limit: Option<ByteSize>,
+    #[arg(long, value_name = "SIZE", value_parser = byte_size, allow_negative_numbers = true)]
+    pub(super) pinned_limit: Option<ByteSize>,
 
     /// Prints nothing but errors
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum KernelChoice {
+pub(super) enum KernelChoice {
     Auto,
     Naive,
     Coalesced,
@@ -97,12 +115,9 @@ enum KernelChoice {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum VerifyChoice {
-    /// Every element against the f64 product
+pub(super) enum VerifyChoice {
     Full,
-    /// Every row by Freivalds' check, some elements against f64
     Sampled,
-    /// Nothing
     Off,
 }
 
@@ -133,130 +148,45 @@ impl Destination {
     }
 }
 
-/// The arguments once they were checked against each other.
-#[derive(Debug)]
-pub struct Job {
-    /// What to multiply.
-    pub extents: Extents,
-    /// How the matrices travel, each mode once.
-    pub modes: Vec<Mode>,
-    /// Which kernel.
-    pub kernel: MatmulKernel,
-    /// Which device.
-    pub device: Selector,
-    iterations: Option<u32>,
-    warmup: Option<u32>,
-    /// Of the random matrices.
-    pub seed: Option<u64>,
-    /// How much of each result is verified.
-    pub verify: Method,
-    /// Where C goes.
-    pub out: Option<PathBuf>,
-    /// Where the document goes.
-    pub json: Option<Destination>,
-    /// Where the samples go.
-    pub csv: Option<Destination>,
-    /// Bytes that may be page-locked.
-    pub pinned_limit: Option<u64>,
-    /// Print nothing.
-    pub quiet: bool,
-}
-
-/// What to multiply.
-#[derive(Debug)]
-pub enum Extents {
-    /// The device's default sizes.
-    Default,
-    /// M = N = K, several.
-    Square(Vec<u64>),
-    /// M, N, K.
-    Rectangular(u64, u64, u64),
-    /// A and B from files.
-    Files(PathBuf, PathBuf),
-}
-
-impl Job {
-    /// Checks the arguments.
-    ///
-    /// # Errors
-    /// They contradict each other.
-    pub fn from_arguments(arguments: &Arguments) -> Result<Self, Error> {
-        let extents = match (&arguments.a, &arguments.b, arguments.m, arguments.n, arguments.k) {
-            (Some(a), Some(b), ..) => Extents::Files(a.clone(), b.clone()),
-            (.., Some(m), Some(n), Some(k)) => Extents::Rectangular(m, n, k),
-            _ if arguments.size.is_empty() => Extents::Default,
-            _ => Extents::Square(arguments.size.clone()),
-        };
-        let one_size = match &extents {
-            Extents::Square(sizes) => sizes.len() == 1,
-            Extents::Default => false,
-            Extents::Rectangular(..) | Extents::Files(..) => true,
-        };
-        if arguments.out.is_some() && !one_size {
-            return Err(Error::OutNeedsOneSize);
-        }
-        if arguments.json == Some(Destination::Standard) && arguments.csv == Some(Destination::Standard) {
-            return Err(Error::TwoDocumentsOnStandardOutput);
-        }
-        check_different_files(arguments)?;
-        let mut modes = arguments.mode.clone();
-        let mut seen = Vec::new();
-        modes.retain(|mode| {
-            !seen.contains(mode) && {
-                seen.push(*mode);
-                true
-            }
-        });
-        Ok(Self {
-            extents,
-            modes,
-            kernel: match arguments.kernel {
-                KernelChoice::Naive => MatmulKernel::Naive,
-                KernelChoice::Coalesced => MatmulKernel::Coalesced,
-                KernelChoice::Auto | KernelChoice::Tiled => MatmulKernel::Tiled,
-            },
-            device: arguments.device,
-            iterations: arguments.iters,
-            warmup: arguments.warmup,
-            seed: arguments.seed,
-            verify: match arguments.verify {
-                None => Method::Auto,
-                Some(VerifyChoice::Full) => Method::Full,
-                Some(VerifyChoice::Sampled) => Method::Sampled,
-                Some(VerifyChoice::Off) => Method::Off,
-            },
-            out: arguments.out.clone(),
-            json: arguments.json.clone(),
-            csv: arguments.csv.clone(),
-            pinned_limit: arguments.pinned_limit.map(|limit| limit.as_u64()),
-            quiet: arguments.quiet,
-        })
+/// Reads M, N or K.
+fn extent(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("not a whole number; write one such as 1024".into());
     }
-
-    /// Whether tables go to standard output.
-    pub fn prints_tables(&self) -> bool {
-        let taken = [&self.json, &self.csv].into_iter().flatten().any(|to| *to == Destination::Standard);
-        !self.quiet && !taken
-    }
-
-    /// How often each mode runs.
-    pub fn plan(&self, on_simt: bool) -> Plan {
-        let (iterations, warmup) = if on_simt { (3, 1) } else { (10, 2) };
-        Plan {
-            kernel: self.kernel,
-            iterations: self.iterations.unwrap_or(iterations),
-            warmup: self.warmup.unwrap_or(warmup),
-        }
+    match text.parse() {
+        Ok(0) => Err("an extent is at least 1".into()),
+        Ok(extent) => Ok(extent),
+        Err(_) if text.starts_with('-') => Err("an extent is at least 1".into()),
+        Err(_) => Err(format!("an extent is at most {}, 32 bits; take a smaller one", u32::MAX)),
     }
 }
 
-/// Two outputs of one name would overwrite each other.
-fn check_different_files(arguments: &Arguments) -> Result<(), Error> {
-    let documents = [&arguments.json, &arguments.csv].map(|to| to.as_ref().and_then(Destination::path));
-    let mut outputs: Vec<&Path> = documents.into_iter().flatten().chain(arguments.out.as_deref()).collect();
-    outputs.sort();
-    match outputs.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::SameFile { path: pair[0].to_owned() }),
-        None => Ok(()),
+/// Reads 1048576, 512MB, 2GiB.
+fn byte_size(text: &str) -> Result<ByteSize, String> {
+    text.parse().map_err(|_| "not an amount of memory; write one such as 512MiB or 2GiB".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_are_whole_numbers_of_32_bits() {
+        assert_eq!(extent("1"), Ok(1));
+        assert_eq!(extent("4294967295"), Ok(u32::MAX));
+        for (text, what) in [
+            ("0", "at least 1"),
+            ("-3", "at least 1"),
+            ("4294967296", "at most 4294967295"),
+            ("99999999999999999999999", "at most"),
+            ("", "whole number"),
+            ("-", "whole number"),
+            ("1k", "whole number"),
+            ("1.5", "whole number"),
+            ("１", "whole number"),
+        ] {
+            assert!(extent(text).unwrap_err().contains(what), "{text}");
+        }
     }
 }

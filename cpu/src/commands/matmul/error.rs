@@ -28,9 +28,21 @@ pub enum Error {
     #[error("--json - and --csv - both want standard output; give one of them a file")]
     TwoDocumentsOnStandardOutput,
     /// Two outputs with one name.
-    #[error("two outputs go to {}; give each a file of its own", path.display())]
+    #[error("{} and {} both go to {}; give each a file of its own", options[0], options[1], path.display())]
     SameFile {
-        /// The name.
+        /// Such as `--json` and `--csv`.
+        options: [&'static str; 2],
+        /// The file.
+        path: PathBuf,
+    },
+    /// An output with the name of an input.
+    #[error("{output} would overwrite {}, which {input} reads; name another file", path.display())]
+    OverwritesInput {
+        /// Such as `--out`.
+        output: &'static str,
+        /// `--a` or `--b`.
+        input: &'static str,
+        /// The file.
         path: PathBuf,
     },
     /// An input cannot be read.
@@ -69,7 +81,7 @@ pub enum Error {
     #[error(transparent)]
     Output(#[from] output::WriteError),
     /// Standard output cannot be written.
-    #[error("cannot write to standard output: {0}")]
+    #[error("cannot write to standard output: {0}; make room there, or send it elsewhere")]
     Console(#[from] io::Error),
 }
 
@@ -78,7 +90,21 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::Shape { .. } | Self::OutNeedsOneSize | Self::TwoDocumentsOnStandardOutput | Self::SameFile { .. }
+            Self::Shape { .. }
+                | Self::OutNeedsOneSize
+                | Self::TwoDocumentsOnStandardOutput
+                | Self::SameFile { .. }
+                | Self::OverwritesInput { .. }
         )
+    }
+
+    /// Whether whoever reads the output has seen enough and left, as `head` does. That is no failure.
+    pub fn is_reader_gone(&self) -> bool {
+        match self {
+            Self::Console(error) | Self::Output(output::WriteError::Io { source: error, .. }) => {
+                error.kind() == io::ErrorKind::BrokenPipe
+            }
+            _ => false,
+        }
     }
 }

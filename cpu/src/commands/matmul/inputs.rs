@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gpu::matmul::Shape;
 
-use super::arguments::{Extents, Job};
 use super::error::Error;
+use super::job::{Extents, Job};
 use crate::matrix::{Matrix, npy};
 use crate::report::document;
 use crate::verify::Source;
@@ -23,6 +23,8 @@ pub enum Inputs {
         a: File,
         /// B and where it came from.
         b: File,
+        /// Of what verification draws.
+        seed: u64,
     },
 }
 
@@ -38,11 +40,9 @@ impl Inputs {
     /// # Errors
     /// A file cannot be read, or A's columns are not B's rows.
     pub fn read(job: &Job) -> Result<Self, Error> {
-        let Extents::Files(a, b) = &job.extents else {
-            // Short enough to be typed again.
-            let seed = job.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
-            return Ok(Self::Random { seed });
-        };
+        // Short enough to be typed again.
+        let seed = job.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+        let Extents::Files(a, b) = &job.extents else { return Ok(Self::Random { seed }) };
         let (a, b) = (File::read("--a", a)?, File::read("--b", b)?);
         if a.matrix().columns() != b.matrix().rows() {
             return Err(Error::Fit {
@@ -52,26 +52,25 @@ impl Inputs {
                 b: b.path,
             });
         }
-        Ok(Self::Files { a, b })
+        Ok(Self::Files { a, b, seed })
     }
 
     /// The products to compute.
     ///
     /// # Errors
-    /// An extent is 0 or too large.
+    /// The product of two files is too large.
     pub fn shapes(&self, job: &Job, on_simt: bool) -> Result<Vec<Shape>, Error> {
-        let shape =
-            |what: String, m: u64, n: u64, k: u64| Shape::new(m, n, k).map_err(|reason| Error::Shape { what, reason });
-        let square = |&size: &u64| shape(format!("--size {size}"), size, size, size);
+        let shape = |what: &str, m: u64, n: u64, k: u64| {
+            Shape::new(m, n, k).map_err(|reason| Error::Shape { what: what.into(), reason })
+        };
         let default: &[u64] = if on_simt { &[128, 256, 512] } else { &[1024, 4096, 8192] };
         match (self, &job.extents) {
-            (Self::Files { a, b }, _) => {
+            (Self::Files { a, b, .. }, _) => {
                 let (m, n, k) = (a.matrix().rows(), b.matrix().columns(), b.matrix().rows());
-                Ok(vec![shape("the files".into(), m as u64, n as u64, k as u64)?])
+                Ok(vec![shape("the product of the files", m as u64, n as u64, k as u64)?])
             }
-            (_, Extents::Square(sizes)) => sizes.iter().map(square).collect(),
-            (_, &Extents::Rectangular(m, n, k)) => Ok(vec![shape("--m --n --k".into(), m, n, k)?]),
-            _ => default.iter().map(square).collect(),
+            (_, Extents::Shapes(shapes)) => Ok(shapes.clone()),
+            _ => default.iter().map(|&size| shape("the default sizes", size, size, size)).collect(),
         }
     }
 
@@ -83,7 +82,7 @@ impl Inputs {
             Self::Random { seed } => {
                 (Owned(Matrix::random(m, k, *seed)), Owned(Matrix::random(k, n, seed.wrapping_add(1) ^ SEED_OF_B)))
             }
-            Self::Files { a, b } => (Borrowed(a.matrix()), Borrowed(b.matrix())),
+            Self::Files { a, b, .. } => (Borrowed(a.matrix()), Borrowed(b.matrix())),
         }
     }
 
@@ -98,8 +97,7 @@ impl Inputs {
     /// The seed of what verification draws.
     pub fn seed(&self) -> u64 {
         match self {
-            Self::Random { seed } => *seed,
-            Self::Files { .. } => rand::random(),
+            Self::Random { seed } | Self::Files { seed, .. } => *seed,
         }
     }
 
@@ -107,7 +105,7 @@ impl Inputs {
     pub fn described(&self) -> document::Inputs {
         match self {
             Self::Random { seed } => document::Inputs::Random { seed: *seed },
-            Self::Files { a, b } => document::Inputs::Files { a: a.name(), b: b.name() },
+            Self::Files { a, b, .. } => document::Inputs::Files { a: a.name(), b: b.name() },
         }
     }
 
@@ -115,7 +113,7 @@ impl Inputs {
     pub fn notes(&self) -> Vec<String> {
         match self {
             Self::Random { .. } => Vec::new(),
-            Self::Files { a, b } => [a, b].into_iter().filter_map(File::note).collect(),
+            Self::Files { a, b, .. } => [a, b].into_iter().filter_map(File::note).collect(),
         }
     }
 }

@@ -3,14 +3,15 @@
 mod arguments;
 mod error;
 mod inputs;
+mod job;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 pub use arguments::{Arguments, Destination};
 pub use error::Error;
 
-use self::arguments::Job;
 use self::inputs::Inputs;
+use self::job::Job;
 use super::Console;
 use crate::device::Device;
 use crate::matmul::{Measured, Plan, Problem, check_needs, measure};
@@ -28,7 +29,8 @@ use crate::verify::Verifier;
 /// Nothing is left half-written.
 pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
     let job = Job::from_arguments(arguments)?;
-    check_destinations(&job)?;
+    // Before anything is computed: is there a place for its result?
+    job.files().try_for_each(output::check)?;
     let inputs = Inputs::read(&job)?;
     let budget = job.pinned_limit.map_or_else(PinnedBudget::from_available_memory, PinnedBudget::limited_to);
     let device = Device::open(job.device, budget)?;
@@ -38,27 +40,30 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
     }
 
     let plan = job.plan(device.is_simt());
-    let mut document = Document::new(&device, plan.kernel, inputs.described(), plan.warmup);
-    if job.prints_tables() {
-        console.say(&heading(&document))?;
-        for note in inputs.notes() {
-            console.say(&format!("note     {note}"))?;
-        }
-    }
+    let mut document = Document::new(&device, plan, inputs.described(), inputs.notes());
+    print(&job, console, &heading(&document))?;
     for shape in shapes {
         let (a, b) = inputs.matrices(shape);
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
         let size = SizeReport::new(shape, &measured, device.is_simt());
-        if job.prints_tables() {
-            console.say(&format!("\n{}", size_table(&size).trim_end()))?;
-        }
+        print(&job, console, &format!("\n{}", size_table(&size).trim_end()))?;
         document.sizes.push(size);
     }
-    if job.prints_tables() {
-        console.say(&format!("\n{}", table_notes()))?;
-    }
+    print(&job, console, &format!("\n{}", table_notes()))?;
     write_documents(&job, &document, console)
+}
+
+/// Prints a part of the report for people, where it is wanted. When its reader leaves, the work goes on if there are files
+/// to be written.
+fn print(job: &Job, console: &mut Console, text: &str) -> Result<(), Error> {
+    if !job.prints_tables() {
+        return Ok(());
+    }
+    match console.say(text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe && job.files().next().is_some() => Ok(()),
+        outcome => Ok(outcome?),
+    }
 }
 
 /// Every mode at one size; writes the product if asked to.
@@ -96,24 +101,19 @@ fn measure_all(
     Ok(all)
 }
 
-/// Finds out before anything is computed whether its result could be written.
-fn check_destinations(job: &Job) -> Result<(), Error> {
-    let documents = [&job.json, &job.csv].into_iter().flatten().filter_map(Destination::path);
-    for path in documents.chain(job.out.as_deref()) {
-        output::check(path)?;
-    }
-    Ok(())
-}
-
+/// Writes the documents: files first, for the reader of standard output may have left.
 fn write_documents(job: &Job, document: &Document, console: &mut Console) -> Result<(), Error> {
-    if let Some(destination) = &job.json {
-        write_document(destination, console, |writer| {
-            serde_json::to_writer_pretty(&mut *writer, document)?;
-            writeln!(writer)
-        })?;
-    }
-    if let Some(destination) = &job.csv {
-        write_document(destination, console, |writer| write_csv(document, writer))?;
+    for on_standard_output in [false, true] {
+        let wanted = |to: &&Destination| (**to == Destination::Standard) == on_standard_output;
+        if let Some(destination) = job.json.as_ref().filter(wanted) {
+            write_document(destination, console, |writer| {
+                serde_json::to_writer_pretty(&mut *writer, document)?;
+                writeln!(writer)
+            })?;
+        }
+        if let Some(destination) = job.csv.as_ref().filter(wanted) {
+            write_document(destination, console, |writer| write_csv(document, writer))?;
+        }
     }
     Ok(())
 }
