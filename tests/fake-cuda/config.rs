@@ -12,6 +12,8 @@
 //! | `oom_at=CALL:N` | the N-th call of the function returns 2, out of memory | |
 //! | `fail=CALL:N:CODE` | the N-th call of the function returns CODE | |
 //! | `launch_error=CODE` | the first launched kernel fails with CODE, seen at the next synchronize | |
+//! | `wrong=N` | element N of each product comes out 1 too large | |
+//! | `unwritten=N` | element N of each product is not written | |
 
 #[derive(Clone)]
 pub struct Config {
@@ -25,6 +27,8 @@ pub struct Config {
     /// Function, which call of it, code.
     pub failures: Vec<(String, u64, i32)>,
     pub launch_error: i32,
+    pub wrong: Option<usize>,
+    pub unwritten: Option<usize>,
 }
 
 impl Default for Config {
@@ -39,6 +43,8 @@ impl Default for Config {
             map_host: true,
             failures: Vec::new(),
             launch_error: 0,
+            wrong: None,
+            unwritten: None,
         }
     }
 }
@@ -65,6 +71,8 @@ impl Config {
             "max_ptx" => self.max_ptx = version(value)?,
             "no_map_host" => self.map_host = false,
             "launch_error" => self.launch_error = value.parse().ok()?,
+            "wrong" => self.wrong = Some(value.parse().ok()?),
+            "unwritten" => self.unwritten = Some(value.parse().ok()?),
             "oom_at" => {
                 let (call, nth) = value.split_once(':')?;
                 self.failures.push((call.to_owned(), nth.parse().ok()?, crate::error::OUT_OF_MEMORY));

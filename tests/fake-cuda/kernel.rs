@@ -27,6 +27,13 @@ pub fn run(state: &mut State, function: usize, arguments: &[u64]) -> Result<(), 
     };
     let mut product = vec![0.0f32; m * n];
     multiply(&a, &b, &mut product, n, k);
+    if let Some(element) = state.config.wrong.and_then(|index| product.get_mut(index)) {
+        *element += 1.0;
+    }
+    if let Some(index) = state.config.unwritten.filter(|&index| index < product.len()) {
+        // SAFETY: an element of C, which `at` found.
+        product[index] = unsafe { (c as *const f32).add(index).read() };
+    }
     // SAFETY: `at` found the range; `product` is our own.
     unsafe { std::ptr::copy_nonoverlapping(product.as_ptr(), c as *mut f32, m * n) };
     Ok(())

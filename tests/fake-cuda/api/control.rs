@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::config::Config;
 use crate::memory::Kind;
-use crate::state::lock;
+use crate::state::{State, lock, try_lock};
 use crate::text;
 
 /// Starts anew with a configuration, as `FAKE_CUDA` would give it: no context, no memory, no log, no counts. Returns 0,
@@ -62,11 +62,32 @@ unsafe extern "C" fn fake_cuda_live(kind: *const c_char) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fake_cuda_leaks() -> u64 {
     let mut state = lock();
+    let leaks = alive(&state);
+    leaks.iter().for_each(|leak| state.violation(&format!("leaked {leak}")));
+    leaks.len() as u64
+}
+
+/// Everything that was made and not freed, by name.
+fn alive(state: &State) -> Vec<String> {
     let memory = state.allocations.iter().map(|a| format!("{} of {} bytes", a.name, a.bytes));
     let streams = state.made_streams().map(|stream| stream.name.clone());
     let events = state.events.values().map(|event| event.name.clone());
     let modules = state.modules.values().map(|module| module.name.clone());
-    let leaks: Vec<String> = memory.chain(streams).chain(events).chain(modules).collect();
-    leaks.iter().for_each(|leak| state.violation(&format!("leaked {leak}")));
-    leaks.len() as u64
+    memory.chain(streams).chain(events).chain(modules).collect()
+}
+
+/// Run when the process ends, unless it aborts: the log's last lines say what is still alive, for those who test a
+/// program and cannot ask inside it. After a fatal error nothing can be freed, so what is left then is no misuse.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;
+
+extern "C" fn at_exit() {
+    let Some(mut state) = try_lock() else { return };
+    let leaks = alive(&state);
+    if state.initialized && state.fatal == 0 {
+        leaks.iter().for_each(|leak| state.violation(&format!("leaked {leak}")));
+    }
+    let line = format!("exit alive={} pinned={} fatal={}", leaks.len(), state.pinned(), state.fatal);
+    state.log(&line);
 }
