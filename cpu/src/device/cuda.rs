@@ -66,6 +66,8 @@ impl Cuda {
         let context = Context::new(device).map_err(of("cuDevicePrimaryCtxRetain"))?;
         let mut notes = Vec::new();
         let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+        // From here on dropping it unloads the module, whatever else fails.
+        let shared = Arc::new(Shared { context, module, functions: Mutex::default() });
         let info = DeviceInfo {
             link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
             kind: DeviceKind::Cuda {
@@ -80,8 +82,7 @@ impl Cuda {
             name,
             notes,
         };
-        let shared = Shared { context, module, functions: Mutex::default() };
-        Ok(Self { shared: Arc::new(shared), info })
+        Ok(Self { shared, info })
     }
 }
 
@@ -98,10 +99,12 @@ fn load_best(
             Ok(module) => {
                 if let Some((reason, better)) = refused {
                     notes.push(format!(
-                        "the driver cannot load the kernels for {} (PTX {}): {reason}; taking those for {}",
+                        "taking the kernels for {}: the driver cannot load those for {}, PTX {} ({}, {}); update it",
+                        image.architecture,
                         better.architecture,
                         better.ptx_version(),
-                        image.architecture
+                        reason.name(),
+                        reason.number()
                     ));
                 }
                 return Ok((module, image));
@@ -358,7 +361,9 @@ impl RawStream for Queue {
             events.push(Event::new(EventFlags::DEFAULT).map_err(of("cuEventCreate"))?);
         }
         if let Some(stream) = &self.stream {
-            events[index].record(stream).map_err(of("cuEventRecord"))?;
+            // As every call after a launch, this one may be the first to hear of a kernel's failure.
+            let recorded = events[index].record(stream).map_err(|error| DriverError::from_cust("cuEventRecord", error));
+            recorded.map_err(|error| self.explained(error))?;
         }
         self.marks.set(index + 1);
         Ok(index)

@@ -38,7 +38,7 @@ pub enum DeviceError {
     /// The driver could load none of the images.
     #[error(
         "the driver (for CUDA {driver}) cannot load the kernels (PTX {ptx_version} for {architecture}): {reason}. \
-         Update the NVIDIA driver, or run on the CPU with --device simt"
+         Or run on the CPU, with --device simt"
     )]
     KernelsNotLoaded {
         /// The CUDA version that the driver supports.
