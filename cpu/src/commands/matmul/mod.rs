@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         let (a, b) = inputs.matrices(shape);
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
-        let size = SizeReport::new(shape, &measured, device.is_simt());
+        let size = SizeReport::new(plan.kernel, shape, &measured, device.is_simt());
         if job.prints_tables() {
             console.say(&format!("\n{}", size_table(&size).trim_end()))?;
         }
