@@ -8,7 +8,7 @@ use super::series::Series;
 use crate::device::{Device, DeviceInfo};
 use crate::matmul::{Measured, Mode, Plan};
 use crate::verify::Verdict;
-use gpu::matmul::Shape;
+use gpu::matmul::{MatmulKernel, Shape};
 
 /// The version of the document's layout. Rises when a field changes its meaning or goes away.
 pub const VERSION: u32 = 1;
@@ -123,13 +123,13 @@ impl Document {
 
 impl SizeReport {
     /// Sums up what was measured at one size.
-    pub fn new(shape: Shape, measured: &[Measured], on_simt: bool) -> Self {
+    pub fn new(kernel: MatmulKernel, shape: Shape, measured: &[Measured], on_simt: bool) -> Self {
         let mut modes: Vec<ModeReport> = measured.iter().map(|mode| ModeReport::new(shape, mode)).collect();
         let pageable = modes.iter().find(|report| report.mode == Mode::Pageable).map(|report| report.total_ms.median);
         for report in &mut modes {
             report.total_over_pageable = pageable.map(|pageable| report.total_ms.median / pageable);
         }
-        let explanation = explain(shape, &modes, on_simt);
+        let explanation = explain(kernel, shape, &modes, on_simt);
         Self { m: shape.m(), n: shape.n(), k: shape.k(), modes, explanation }
     }
 }

@@ -1,6 +1,6 @@
 //! What won and why, in plain words and with the numbers that say so.
 
-use gpu::matmul::Shape;
+use gpu::matmul::{MatmulKernel, Shape};
 
 use super::document::ModeReport;
 use crate::matmul::Mode;
@@ -9,8 +9,8 @@ use crate::matmul::Mode;
 const TIE: f64 = 1.03;
 
 /// Sentences about one size.
-pub fn explain(shape: Shape, modes: &[ModeReport], on_simt: bool) -> Vec<String> {
-    if on_simt { explain_simt(modes) } else { explain_gpu(shape, modes) }
+pub fn explain(kernel: MatmulKernel, shape: Shape, modes: &[ModeReport], on_simt: bool) -> Vec<String> {
+    if on_simt { explain_simt(modes) } else { explain_gpu(kernel, shape, modes) }
 }
 
 /// No link lies between a CPU and itself: what can be seen is how often each mode copies, and no winner is named.
@@ -36,7 +36,7 @@ fn explain_simt(modes: &[ModeReport]) -> Vec<String> {
     ]
 }
 
-fn explain_gpu(shape: Shape, modes: &[ModeReport]) -> Vec<String> {
+fn explain_gpu(kernel: MatmulKernel, shape: Shape, modes: &[ModeReport]) -> Vec<String> {
     let find = |mode| modes.iter().find(|report| report.mode == mode);
     let mut said: Vec<String> = winner(modes).into_iter().collect();
     if let (Some(pageable), Some(pinned)) = (find(Mode::Pageable), find(Mode::Pinned)) {
@@ -44,7 +44,7 @@ fn explain_gpu(shape: Shape, modes: &[ModeReport]) -> Vec<String> {
         said.push(when_pinning_pays(pageable, pinned));
     }
     if let Some(mapped) = find(Mode::Mapped) {
-        said.push(zero_copy(shape, mapped, find(Mode::Pinned).or(find(Mode::Pageable))));
+        said.push(zero_copy(kernel, shape, mapped, find(Mode::Pinned).or(find(Mode::Pageable))));
     }
     said
 }
@@ -101,26 +101,29 @@ fn when_pinning_pays(pageable: &ModeReport, pinned: &ModeReport) -> String {
 }
 
 /// Zero-copy moves each byte once or many times, depending on how often the kernel reads it.
-fn zero_copy(shape: Shape, mapped: &ModeReport, copied: Option<&ModeReport>) -> String {
+fn zero_copy(kernel: MatmulKernel, shape: Shape, mapped: &ModeReport, copied: Option<&ModeReport>) -> String {
     let Some(copied) = copied else {
-        return "Zero-copy alone was measured; add --mode pinned to see what a copy would cost.".into();
+        return "Zero-copy alone was measured; add --mode pinned to see what copying costs.".into();
     };
+    let name = copied.mode.name();
     let factor = mapped.total_ms.median / copied.total_ms.median;
+    let (reads_a, reads_b) = kernel.reads(shape);
+    let reads = format!("{} reads each element of A {reads_a} times and of B {reads_b} times", kernel.name());
     if factor < 1.0 {
         return format!(
-            "Zero-copy wins over {} because the copies it saves take longer than reading over the link: the matrices are small \
-             enough that what is read again comes from the device's cache.",
-            copied.mode.name()
+            "Zero-copy takes {factor:.2} times as long as {name}: the copies that it saves cost more than reading over the \
+             link, though {reads} (the device's cache absorbs repeated reads of small matrices)."
         );
     }
-    let reads = f64::from(shape.n()).min(f64::from(shape.m()));
-    format!(
-        "Zero-copy takes {factor:.1} times as long as {}: its kernel runs at {:.2} of the speed that it has on device memory, \
-         because a product reads each element many times (up to {reads:.0} times without tiles) and whatever the device's \
-         cache no longer holds crosses the link again.",
-        copied.mode.name(),
-        copied.kernel_ms.median / mapped.kernel_ms.median
-    )
+    let mut said = format!(
+        "Zero-copy takes {factor:.1} times as long as {name}: {reads}, and what no cache holds crosses the link again."
+    );
+    if copied.copy_ms() > 0.0 {
+        let crossings = mapped.kernel_ms.median / copied.copy_ms();
+        said +=
+            &format!(" In the time of its kernel, {name} copies would carry the three matrices {crossings:.0} times.");
+    }
+    said
 }
 
 fn ms(milliseconds: f64) -> String {
@@ -167,7 +170,7 @@ mod tests {
     }
 
     fn said(modes: &[ModeReport]) -> String {
-        explain(Shape::new(64, 64, 64).unwrap(), modes, false).join(" ")
+        explain(MatmulKernel::Tiled, Shape::new(64, 64, 64).unwrap(), modes, false).join(" ")
     }
 
     #[test]
@@ -188,7 +191,8 @@ mod tests {
     fn zero_copy_that_loses_is_explained_by_its_kernel() {
         let text = said(&[report(Mode::Pinned, 0, 10, 20, 10), report(Mode::Mapped, 0, 0, 400, 0)]);
         assert!(text.contains("takes 10.0 times as long as pinned"), "{text}");
-        assert!(text.contains("0.05 of the speed"), "{text}");
+        assert!(text.contains("reads each element of A 2 times"), "64 columns are 2 tiles of 32: {text}");
+        assert!(text.contains("carry the three matrices 20 times"), "400 ms over 20 ms: {text}");
     }
 
     #[test]
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn a_cpu_makes_no_claim_about_pinning() {
         let modes = [report(Mode::Pageable, 0, 60, 20, 40), report(Mode::Pinned, 170, 20, 20, 10)];
-        let text = explain(Shape::new(8, 8, 8).unwrap(), &modes, true).join(" ");
+        let text = explain(MatmulKernel::Tiled, Shape::new(8, 8, 8).unwrap(), &modes, true).join(" ");
         assert!(text.contains("pinned copies once (30.00 ms)"), "{text}");
         assert!(!text.contains("pays") && !text.contains("fastest"), "{text}");
     }

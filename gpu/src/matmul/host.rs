@@ -214,6 +214,16 @@ impl MatmulKernel {
         }
     }
 
+    /// How often the kernel reads each element of A and of B from global memory, before any cache: once for every block
+    /// that shares it, or for every thread where threads share nothing.
+    pub fn reads(self, shape: Shape) -> (u64, u64) {
+        let (rows, columns) = match self {
+            Self::Naive | Self::Coalesced => (1, 1),
+            Self::Tiled => (tiled::TILE, tiled::TILE),
+        };
+        (u64::from(shape.n.div_ceil(columns)), u64::from(shape.m.div_ceil(rows)))
+    }
+
     /// Starts C = A·B on whatever runs kernels. C is written whole; what it held before does not matter.
     ///
     /// # Errors

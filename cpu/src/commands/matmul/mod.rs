@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         let (a, b) = inputs.matrices(shape);
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
-        let size = SizeReport::new(shape, &measured, device.is_simt());
+        let size = SizeReport::new(plan.kernel, shape, &measured, device.is_simt());
         print(&job, console, &format!("\n{}", size_table(&size).trim_end()))?;
         document.sizes.push(size);
     }
