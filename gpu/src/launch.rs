@@ -11,8 +11,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::{Dim3, Element, Global, GlobalMut, Gpu};
 
-/// A kernel's typed handle. Implemented by [`kernel`](crate::kernel), never by hand.
-pub trait Kernel: 'static {
+/// A kernel's typed handle. [`kernel`](crate::kernel) implements it beside the entry point, from the same declaration.
+///
+/// # Safety
+/// Where compiled kernels have an entry point of this name, it is this kernel: it takes `Args` in this order, is made for
+/// blocks of this shape and uses no more than so many bytes of dynamic shared memory. Whoever launches by name and
+/// pointers relies on it.
+pub unsafe trait Kernel: 'static {
     /// The entry point's name in the PTX.
     const NAME: &'static str;
     /// Threads per block.
@@ -42,14 +47,19 @@ unsafe impl<T: Element> Arg for Global<T> {}
 unsafe impl<T: Element> Arg for GlobalMut<T> {}
 
 /// The parameters of a kernel, as the driver wants them: an array of pointers, one to each value.
-pub trait Args: Copy + Send + Sync + 'static {
+///
+/// # Safety
+/// `with_pointers` passes one pointer for each parameter, in order, each to a live value of the parameter's type. The
+/// driver reads through them without knowing how many there are.
+pub unsafe trait Args: Copy + Send + Sync + 'static {
     /// Calls `f` with a pointer to each parameter in order. The pointers live as long as the call.
     fn with_pointers<R>(&mut self, f: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
 }
 
 macro_rules! args {
     ($($t:ident),+) => {
-        impl<$($t: Arg),+> Args for ($($t,)+) {
+        // SAFETY: one pointer to each field of the tuple, which is borrowed for the call.
+        unsafe impl<$($t: Arg),+> Args for ($($t,)+) {
             #[allow(non_snake_case)]
             fn with_pointers<R>(&mut self, f: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
                 let ($($t,)+) = self;
@@ -72,15 +82,19 @@ args!(A, B, C, D, E, F, G, H, I, J, K);
 args!(A, B, C, D, E, F, G, H, I, J, K, L);
 
 /// Something that runs kernels.
-pub trait Launch {
+///
+/// # Safety
+/// Safe wrappers such as [`MatmulKernel::launch`](crate::matmul::MatmulKernel::launch) hold `domain` against the domains
+/// of the slices that they are given, and trust the answer. So all work that `launch` starts ends before the memory of
+/// that domain is given back; with [`Domain::ANY`], before `launch` returns. A wrapper that delegates `launch` delegates
+/// `domain` too.
+pub unsafe trait Launch {
     /// Why a launch was refused or failed.
     type Error;
 
     /// Whose memory may be launched on: slices of another domain are refused. A scope's stream has a domain of its own,
     /// so that memory borrowed for one scope cannot be used by the stream of another, which may outlive the borrow.
-    fn domain(&self) -> Domain {
-        Domain::ANY
-    }
+    fn domain(&self) -> Domain;
 
     /// Starts `K` over a grid of blocks. May return before the kernel has ended.
     ///
@@ -93,6 +107,8 @@ pub trait Launch {
 }
 
 /// A group of work that is ordered among itself and ends before the memory that it uses is given back.
+///
+/// A domain is a name, not a permission: anybody may read it, and only the unsafe constructors of slices put it on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Domain(u64);
 
@@ -126,18 +142,23 @@ pub struct DeviceSliceMut<'a, T: Element> {
 }
 
 impl<T: Element> DeviceSlice<'_, T> {
-    /// Names device memory.
+    /// Names memory for machines that run a launch to its end before they return.
     ///
     /// # Safety
-    /// `len` elements at `address` are readable by the device that will launch with them for the slice's lifetime, and
-    /// nothing writes them meanwhile except work ordered before or after the launch.
+    /// `len` elements at `address` are aligned, initialised and readable by the machine that will launch with them for
+    /// the slice's lifetime, and nothing writes them meanwhile.
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
         Self { address, len, domain: Domain::ANY, owner: PhantomData }
     }
 
-    /// The same memory, for work in one domain only.
-    pub fn in_domain(self, domain: Domain) -> Self {
-        Self { domain, ..self }
+    /// Names device memory for the work of one domain.
+    ///
+    /// # Safety
+    /// `len` elements at `address` are aligned and readable by the domain's device until all work has ended that the
+    /// domain was given during the slice's lifetime. Nothing writes them meanwhile except work that the domain orders
+    /// before or after.
+    pub unsafe fn from_raw_in(domain: Domain, address: u64, len: usize) -> Self {
+        Self { address, len, domain, owner: PhantomData }
     }
 
     /// Whose work may use it.
@@ -163,18 +184,23 @@ impl<T: Element> DeviceSliceMut<'_, T> {
         DeviceSliceMut { owner: PhantomData, ..*self }
     }
 
-    /// Names device memory.
+    /// Names memory for machines that run a launch to its end before they return.
     ///
     /// # Safety
-    /// `len` elements at `address` are writable by the device that will launch with them for the slice's lifetime, and
-    /// nothing else touches them meanwhile except work ordered before or after the launch.
+    /// `len` elements at `address` are aligned and writable by the machine that will launch with them for the slice's
+    /// lifetime, and nothing else touches them meanwhile.
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
         Self { address, len, domain: Domain::ANY, owner: PhantomData }
     }
 
-    /// The same memory, for work in one domain only.
-    pub fn in_domain(self, domain: Domain) -> Self {
-        Self { domain, ..self }
+    /// Names device memory for the work of one domain.
+    ///
+    /// # Safety
+    /// `len` elements at `address` are aligned and writable by the domain's device until all work has ended that the
+    /// domain was given during the slice's lifetime. Nothing else touches them meanwhile except work that the domain
+    /// orders before or after.
+    pub unsafe fn from_raw_in(domain: Domain, address: u64, len: usize) -> Self {
+        Self { address, len, domain, owner: PhantomData }
     }
 
     /// Whose work may use it.

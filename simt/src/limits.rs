@@ -62,7 +62,8 @@ mod tests {
     /// A kernel of any shape, never run.
     struct Shaped<const X: u32, const Y: u32, const Z: u32, const SHARED: u32>;
 
-    impl<const X: u32, const Y: u32, const Z: u32, const SHARED: u32> Kernel for Shaped<X, Y, Z, SHARED> {
+    // SAFETY: no compiled kernel has this name.
+    unsafe impl<const X: u32, const Y: u32, const Z: u32, const SHARED: u32> Kernel for Shaped<X, Y, Z, SHARED> {
         const NAME: &'static str = "shaped";
         const BLOCK: Dim3 = Dim3::new(X, Y, Z);
         const SHARED_BYTES: u32 = SHARED;

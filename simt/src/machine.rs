@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use gpu::device::Dim3;
-use gpu::launch::{Kernel, Launch};
+use gpu::launch::{Domain, Kernel, Launch};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::block::BlockRunner;
@@ -125,8 +125,13 @@ impl Simt {
     }
 }
 
-impl Launch for Simt {
+// SAFETY: a launch waits for all of its workers, so nothing of it runs when it returns.
+unsafe impl Launch for Simt {
     type Error = Fault;
+
+    fn domain(&self) -> Domain {
+        Domain::ANY
+    }
 
     unsafe fn launch<K: Kernel>(&self, grid: Dim3, args: K::Args) -> Result<(), Fault> {
         // SAFETY: the caller's.

@@ -12,7 +12,7 @@ use super::info::{DeviceInfo, FreeMemory};
 
 /// How page-locked memory is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostFlags {
+pub(crate) struct HostFlags {
     /// Page-locked for every context, not only the one that allocates.
     pub portable: bool,
     /// Visible to kernels.
@@ -21,7 +21,7 @@ pub struct HostFlags {
 
 /// What kind of host memory a copy touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
+pub(crate) enum Copied {
     /// The copy engine cannot reach it.
     Pageable,
     /// The copy engine reads and writes it by itself.
@@ -29,7 +29,7 @@ pub enum Copied {
 }
 
 /// A kernel launch without its types.
-pub struct RawLaunch<'a> {
+pub(crate) struct RawLaunch<'a> {
     /// The entry point's name.
     pub kernel: &'static str,
     /// Blocks.
@@ -44,12 +44,13 @@ pub struct RawLaunch<'a> {
     pub on_simt: &'a dyn Fn(&simt::Simt) -> Result<(), simt::Fault>,
 }
 
-/// A device: memory, streams, a description of itself.
+/// A device: memory, streams, a description of itself. Any thread may call it, whichever context is current there.
 ///
 /// # Safety
 /// `alloc` and `alloc_host` return memory of at least the size asked for, aligned to 256 bytes, that nobody else has, and
-/// that lives until it is freed.
-pub unsafe trait Backend: Send + Sync {
+/// that lives until it is freed, also if freeing fails. `device_address_of` returns the address at which this device's
+/// kernels reach all of it. Device memory may be read before it is written: it holds some bits.
+pub(crate) unsafe trait Backend: Send + Sync {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
 
@@ -85,7 +86,12 @@ pub unsafe trait Backend: Send + Sync {
 }
 
 /// A queue of work, done in order.
-pub trait RawStream: Send {
+///
+/// # Safety
+/// When `synchronize` returns `Ok`, or an error of which [`DeviceError::work_has_ended`] says so, nothing that was enqueued
+/// before touches memory any more. What an enqueueing method fails to enqueue does not run. Work that is enqueued on one
+/// stream happens in that order.
+pub(crate) unsafe trait RawStream: Send {
     /// Enqueues a copy of host memory to the device.
     ///
     /// # Safety

@@ -38,7 +38,7 @@ struct Shared {
 /// A loaded image of kernels. Belongs to a context that must be current when it is dropped; `Shared` sees to that.
 struct Module(sys::CUmodule);
 
-// SAFETY: a handle that the driver lets any thread use.
+// SAFETY: a handle; CUDA's driver API is thread-safe, and a module belongs to a context, not to a thread.
 unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Sync for Module {}
@@ -46,7 +46,7 @@ unsafe impl Sync for Module {}
 #[derive(Clone, Copy)]
 struct Function(sys::CUfunction);
 
-// SAFETY: a handle that the driver lets any thread use.
+// SAFETY: a handle, as `Module`.
 unsafe impl Send for Function {}
 
 impl Cuda {
@@ -127,14 +127,14 @@ fn load(text: &str) -> Result<Module, DriverError> {
     let text =
         CString::new(text).map_err(|_| DriverError::new("cuModuleLoadData", sys::CUresult::CUDA_ERROR_INVALID_PTX))?;
     let mut module = ptr::null_mut();
-    // SAFETY: a context is current and the text ends with a NUL.
+    // SAFETY: a place to write to, and a text that `CString` has ended with a NUL.
     driver::call("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&mut module, text.as_ptr().cast()) })?;
     Ok(Module(module))
 }
 
 fn pci_bus_id(device: &CudaDevice) -> Option<String> {
     let mut text = [0; 32];
-    // SAFETY: the buffer is as long as the call is told.
+    // SAFETY: a buffer of ours, as long as the call is told.
     let code = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, device.as_raw()) };
     driver::call("cuDeviceGetPCIBusId", code).ok()?;
     // SAFETY: the driver wrote a string that ends with a NUL inside the buffer, which was zeroed.
@@ -160,12 +160,12 @@ impl Shared {
         }
         let text = CString::new(name).unwrap_or_default();
         let mut function = ptr::null_mut();
-        // SAFETY: the module is loaded, its context current, the name ends with a NUL.
+        // SAFETY: a place to write to; the module is unloaded in `drop` only; `CString` has ended the name with a NUL.
         let code = unsafe { sys::cuModuleGetFunction(&mut function, self.module.0, text.as_ptr()) };
         driver::call("cuModuleGetFunction", code)?;
         if shared_bytes > DEFAULT_SHARED_BYTES {
             let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function was just found.
+            // SAFETY: a function of the module, found above.
             let code = unsafe { sys::cuFuncSetAttribute(function, attribute, shared_bytes as i32) };
             driver::call("cuFuncSetAttribute", code)?;
         }
@@ -180,13 +180,15 @@ const DEFAULT_SHARED_BYTES: u32 = 48 << 10;
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.bind().is_ok() {
-            // SAFETY: nothing runs any more: streams keep `Shared` alive and wait.
+            // SAFETY: `load` made the module, and nothing of it runs: each stream keeps an `Arc` of this, so all are gone, and
+            // `run_scope` has waited for each before it let go of it.
             let _ = unsafe { sys::cuModuleUnload(self.module.0) };
         }
     }
 }
 
-// SAFETY: the driver's allocations are nobody else's and aligned to 256 bytes or more.
+// SAFETY: the driver's allocations are nobody else's and aligned to 256 bytes (device) or a page (host). They live until they
+// are freed or their context is destroyed, and `shared` retains that.
 unsafe impl Backend for Cuda {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -195,7 +197,7 @@ unsafe impl Backend for Cuda {
     fn free_memory(&self) -> Result<FreeMemory, DeviceError> {
         self.shared.bind()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places to write to.
+        // SAFETY: two places of ours to write to.
         driver::call("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
         Ok(FreeMemory { free: free as u64, total: total as u64 })
     }
@@ -203,7 +205,7 @@ unsafe impl Backend for Cuda {
     fn alloc(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.shared.bind()?;
         let mut address = 0;
-        // SAFETY: a place to write to.
+        // SAFETY: a place of ours to write to.
         let outcome = driver::call("cuMemAlloc", unsafe { sys::cuMemAlloc_v2(&mut address, bytes) });
         match outcome {
             Ok(()) => Ok(address),
@@ -217,7 +219,7 @@ unsafe impl Backend for Cuda {
 
     unsafe fn free(&self, address: u64) -> Result<(), DeviceError> {
         self.shared.bind()?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that `alloc` gave the address and that nothing uses it.
         Ok(driver::call("cuMemFree", unsafe { sys::cuMemFree_v2(address) })?)
     }
 
@@ -234,7 +236,7 @@ unsafe impl Backend for Cuda {
             bits |= sys::CU_MEMHOSTALLOC_DEVICEMAP;
         }
         let mut start: *mut c_void = ptr::null_mut();
-        // SAFETY: a place to write to.
+        // SAFETY: a place of ours to write to.
         let outcome = driver::call("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&mut start, bytes, bits) });
         outcome.map_err(|reason| match reason.is_out_of_memory() {
             true => DeviceError::NotPinned { asked: bytes as u64, reason },
@@ -245,14 +247,14 @@ unsafe impl Backend for Cuda {
 
     unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
         self.shared.bind()?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that `alloc_host` gave the memory and that nothing uses it.
         Ok(driver::call("cuMemFreeHost", unsafe { sys::cuMemFreeHost(start.as_ptr().cast()) })?)
     }
 
     unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError> {
         self.shared.bind()?;
         let mut address = 0;
-        // SAFETY: a place to write to; the rest is the caller's.
+        // SAFETY: a place of ours to write to; the caller promises that `alloc_host` gave the memory, mapped, and that it lives.
         let code = unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, start.as_ptr().cast(), 0) };
         driver::call("cuMemHostGetDevicePointer", code)?;
         Ok(address)
@@ -305,25 +307,26 @@ impl Drop for Queue {
     }
 }
 
-impl RawStream for Queue {
+// SAFETY: CUDA's streams do work in order, and cuStreamSynchronize returns when all of it has ended or the context is lost.
+unsafe impl RawStream for Queue {
     unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, _: Copied) -> Result<(), DeviceError> {
         self.shared.bind()?;
         // The driver finds out by itself whether the source is page-locked, and stages it if not.
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that both sides have the bytes until the stream was synchronised.
         let code = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.handle()) };
         driver::call("cuMemcpyHtoDAsync", code).map_err(|error| self.explained(error))
     }
 
     unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, _: Copied) -> Result<(), DeviceError> {
         self.shared.bind()?;
-        // SAFETY: the caller's.
+        // SAFETY: as above, and that nobody else touches the destination.
         let code = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.handle()) };
         driver::call("cuMemcpyDtoHAsync", code).map_err(|error| self.explained(error))
     }
 
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
         self.shared.bind()?;
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that `to` has the bytes until the stream was synchronised.
         let code = unsafe { sys::cuMemsetD8Async(to, byte, bytes, self.handle()) };
         driver::call("cuMemsetD8Async", code).map_err(|error| self.explained(error))
     }
@@ -332,8 +335,8 @@ impl RawStream for Queue {
         self.shared.bind()?;
         let Function(function) = self.shared.function(launch.kernel, launch.shared_bytes)?;
         let (grid, block) = (launch.grid, launch.block);
-        // SAFETY: the caller's: one pointer per parameter, each of the kernel's type. The driver copies the values before it
-        // returns.
+        // SAFETY: the caller promises one pointer per parameter of the entry point of this name, each to a value of its type,
+        // and the kernel's contract. The driver copies the values before it returns; the function is of our module.
         let code = unsafe {
             sys::cuLaunchKernel(
                 function,
@@ -380,7 +383,7 @@ impl RawStream for Queue {
 
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.shared.bind()?;
-        // SAFETY: the stream is alive.
+        // SAFETY: the stream is destroyed in `drop` only.
         let code = unsafe { sys::cuStreamSynchronize(self.handle()) };
         driver::call("cuStreamSynchronize", code).map_err(|error| self.explained(error))
     }

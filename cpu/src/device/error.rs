@@ -100,6 +100,17 @@ pub enum DeviceError {
         /// Elements of the destination.
         to: usize,
     },
+    /// Memory of one device in a scope of another.
+    #[error(
+        "memory that came from one device ({memory}) was used in a scope of another ({stream}); allocate it from the \
+         `Device` whose scope uses it"
+    )]
+    OtherDevice {
+        /// The device that allocated it.
+        memory: String,
+        /// The device whose stream was to use it.
+        stream: String,
+    },
     /// The device cannot map host memory.
     #[error("{name} cannot map host memory, so zero-copy is not possible there; take --mode pageable,pinned")]
     CannotMap {

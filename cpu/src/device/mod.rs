@@ -1,4 +1,4 @@
-//! The device that kernels run on: one trait, [`Backend`], and two devices behind it, a GPU through CUDA and the CPU
+//! The device that kernels run on: one private trait, `Backend`, and two devices behind it, a GPU through CUDA and the CPU
 //! through `simt`. [`Device`] is the safe side of both.
 //!
 //! ```
@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu::device::Element;
 
-pub use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+pub(crate) use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
 pub use error::DeviceError;
 pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
 pub use select::Selector;
@@ -133,7 +133,7 @@ impl Device {
     ) -> Result<R, E> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let stream = idle.map_or_else(|| self.backend.stream(), Ok)?;
-        let (outcome, mut stream) = run_scope(stream, body);
+        let (outcome, mut stream) = run_scope(&self.backend, stream, body);
         if outcome.is_ok() {
             stream.reset();
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(stream);

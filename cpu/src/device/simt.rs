@@ -75,7 +75,7 @@ impl Shared {
     fn alloc(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
         let failed = || DeviceError::OutOfHostMemory { bytes: bytes as u64 };
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| failed())?;
-        // SAFETY: `bytes` is not 0, by the trait's contract.
+        // SAFETY: `DeviceBuffer::new` and `LockedBlock::zeroed` never ask for 0 bytes, so the layout has a size.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(failed)?;
         self.sizes().insert(start.as_ptr() as usize, layout);
         Ok(start)
@@ -85,13 +85,14 @@ impl Shared {
     /// As [`Backend::free_host`].
     unsafe fn free(&self, start: *mut u8) {
         if let Some(layout) = self.sizes().remove(&(start as usize)) {
-            // SAFETY: the table says that the memory came from `alloc` with this layout and was not freed.
+            // SAFETY: `alloc` made the memory with this layout, so says the entry, which was taken out: nobody frees it again.
             unsafe { alloc::dealloc(start, layout) }
         }
     }
 }
 
-// SAFETY: the global allocator's memory is nobody else's, and aligned to a page.
+// SAFETY: the global allocator's memory is nobody else's, aligned to a page by its layout, zeroed, and freed by `free` alone.
+// Kernels run in this process, so the host address is the device address.
 unsafe impl Backend for Simt {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -107,7 +108,7 @@ unsafe impl Backend for Simt {
     }
 
     unsafe fn free(&self, address: u64) -> Result<(), DeviceError> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that nothing uses the memory.
         unsafe { self.shared.free(address as usize as *mut u8) };
         Ok(())
     }
@@ -117,7 +118,7 @@ unsafe impl Backend for Simt {
     }
 
     unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that nothing uses the memory.
         unsafe { self.shared.free(start.as_ptr()) };
         Ok(())
     }
@@ -146,13 +147,14 @@ impl SimtStream {
     /// `bytes` can be read at `from` and written at `to`, and the two do not overlap.
     unsafe fn copy(&self, to: *mut u8, from: *const u8, bytes: usize, kind: Copied) {
         match kind {
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises both sides and that they do not overlap.
             Copied::PageLocked => unsafe { ptr::copy_nonoverlapping(from, to, bytes) },
             Copied::Pageable => {
                 let mut bounce = self.shared.bounce.lock().unwrap_or_else(PoisonError::into_inner);
                 for done in (0..bytes).step_by(BOUNCE_BYTES) {
                     let chunk = BOUNCE_BYTES.min(bytes - done);
-                    // SAFETY: the chunk is inside both sides and inside the bounce buffer, which is neither.
+                    // SAFETY: `done + chunk <= bytes`, so the chunk is inside both of the caller's sides; it is at most as
+                    // long as the bounce buffer, which is ours and locked, so it overlaps neither.
                     unsafe {
                         ptr::copy_nonoverlapping(from.add(done), bounce.as_mut_ptr(), chunk);
                         ptr::copy_nonoverlapping(bounce.as_ptr(), to.add(done), chunk);
@@ -163,9 +165,10 @@ impl SimtStream {
     }
 }
 
-impl RawStream for SimtStream {
+// SAFETY: each method has done its work when it returns, so nothing is ever pending.
+unsafe impl RawStream for SimtStream {
     unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, kind: Copied) -> Result<(), DeviceError> {
-        // SAFETY: the caller's; device memory is an allocation of its own, so the sides do not overlap.
+        // SAFETY: the caller promises both sides; `to` is an allocation of `alloc`, which no host buffer overlaps.
         unsafe { self.copy(to as usize as *mut u8, from, bytes, kind) };
         Ok(())
     }
@@ -177,7 +180,7 @@ impl RawStream for SimtStream {
     }
 
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that `to` has the bytes.
         unsafe { ptr::write_bytes(to as usize as *mut u8, byte, bytes) };
         Ok(())
     }

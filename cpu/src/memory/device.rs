@@ -47,6 +47,16 @@ impl<T: Element> DeviceBuffer<T> {
         self.allocation_time
     }
 
+    /// The device that allocated it; none for an empty buffer.
+    pub(super) fn owner(&self) -> Option<&Arc<dyn Backend>> {
+        self.backend.as_ref()
+    }
+
+    /// Whether this device allocated it. An empty buffer is everybody's.
+    pub(super) fn belongs_to(&self, device: &Arc<dyn Backend>) -> bool {
+        self.owner().is_none_or(|owner| Arc::ptr_eq(owner, device))
+    }
+
     pub(super) fn address(&self) -> u64 {
         self.address
     }
@@ -59,8 +69,9 @@ impl<T: Element> DeviceBuffer<T> {
 impl<T: Element> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if let Some(backend) = self.backend.take() {
-            // SAFETY: the memory came from this backend and is freed once. No work uses it: whatever was enqueued with it
-            // borrowed it for a scope, and scopes wait. If the driver refuses, the device is lost and so is the memory.
+            // SAFETY: `new` got the memory from this backend, and `take` above sees to it that it is freed once. No work uses
+            // it: whatever was enqueued with it borrowed it for `'scope`, and `run_scope` waits before that ends.
+            // If the driver refuses, the device is lost and so is the memory.
             let _ = unsafe { backend.free(self.address) };
         }
     }

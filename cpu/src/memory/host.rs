@@ -57,11 +57,19 @@ pub trait HostBuffer<T: Element> {
 ///
 /// Sealed: pageable memory must never be among them, because a copy from it is not asynchronous, whatever the call is
 /// named.
-pub trait PageLocked<T: Element>: HostBuffer<T> + sealed::Sealed {}
+pub trait PageLocked<T: Element>: HostBuffer<T> + sealed::Sealed<T> {}
 
 mod sealed {
-    pub trait Sealed {}
+    use super::{Element, LockedBlock};
+
+    /// Sealed per element: for a seal without `T`, another crate could add `PageLocked<TheirElement> for PinnedBuffer<u8>`
+    /// and return any slice from it.
+    pub trait Sealed<T: Element> {
+        /// The allocation.
+        fn block(&self) -> &LockedBlock<T>;
+    }
 }
+pub(super) use sealed::Sealed;
 
 /// Ordinary memory, from the allocator that `Vec` uses.
 pub struct PageableBuffer<T: Element> {
@@ -151,7 +159,11 @@ macro_rules! page_locked {
             }
         }
 
-        impl<T: Element> sealed::Sealed for $buffer<T> {}
+        impl<T: Element> sealed::Sealed<T> for $buffer<T> {
+            fn block(&self) -> &LockedBlock<T> {
+                &self.0
+            }
+        }
         impl<T: Element> PageLocked<T> for $buffer<T> {}
     )* };
 }

@@ -9,25 +9,45 @@
 //! * a destination that is being written cannot be read;
 //! * memory bound to one stream cannot be used by another.
 //!
-//! `tests/compile_fail` has the programs that try.
+//! `tests/compile_fail` has the programs that try, `tests/compile_pass` one that uses all of it rightly. What the compiler
+//! does not see is checked when it is used, and is an error then: memory of another [`Device`](crate::device::Device), and
+//! a kernel launched on one stream over slices of another.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpu::device::{Dim3, Element};
 use gpu::launch::{Args, DeviceSlice, DeviceSliceMut, Domain, Kernel, Launch};
 
 use super::device::DeviceBuffer;
-use super::host::{HostBuffer, MappedBuffer, PageLocked};
-use crate::device::{Copied, DeviceError, RawLaunch, RawStream};
+use super::host::{HostBuffer, MappedBuffer, PageLocked, Sealed};
+use crate::device::{Backend, Copied, DeviceError, RawLaunch, RawStream};
 
 /// A queue of work that the device does in order, for as long as its scope.
+///
+/// It stays on the thread that opened the scope: neither `Send` nor `Sync`.
 pub struct Stream<'scope, 'env: 'scope> {
     raw: &'scope dyn RawStream,
+    device: &'scope Arc<dyn Backend>,
     domain: Domain,
-    // Both lifetimes are invariant, as in `std::thread::Scope`. Without that, `'scope` could shrink into the closure, and
-    // this would compile: the closure borrows a local buffer, enqueues a copy from it and returns.
+    /// Invariant, as in `std::thread::Scope`. Without that, `'scope` could shrink into the closure, and this would
+    /// compile, though `local` is freed before anybody waits:
+    ///
+    /// ```compile_fail,E0597
+    /// # use cpu::device::{Device, DeviceError, Selector};
+    /// # use cpu::memory::PinnedBudget;
+    /// # let device = Device::open(Selector::Simt, PinnedBudget::limited_to(8)).unwrap();
+    /// # let mut on_device = device.alloc::<f32>(1).unwrap();
+    /// device.scope(|stream| {
+    ///     let local = device.pinned::<f32>(1)?;
+    ///     stream.upload(&local, &mut stream.bind(&mut on_device))?; // error: `local` does not live long enough
+    ///     Ok::<_, DeviceError>(())
+    /// });
+    /// ```
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -35,8 +55,11 @@ pub struct Stream<'scope, 'env: 'scope> {
 /// Device memory bound to one stream. What is enqueued with it happens in the order in which it was enqueued.
 pub struct StreamBuffer<'scope, T: Element> {
     buffer: &'scope mut DeviceBuffer<T>,
+    /// The stream's, or one that no stream has if the memory is another device's.
     domain: Domain,
-    // Invariant, so that a buffer bound to one scope's stream does not pass for one of a shorter scope inside it.
+    /// Invariant, so that a buffer bound to one scope's stream does not pass for one of a shorter scope inside it, whose
+    /// stream is not ordered with the first. See
+    /// `tests/compile_fail/memory_bound_to_one_scope_cannot_be_used_by_another.rs`.
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
@@ -44,52 +67,95 @@ pub struct StreamBuffer<'scope, T: Element> {
 #[derive(Clone, Copy, Debug)]
 pub struct Mark<'scope> {
     index: usize,
+    /// Invariant: the index means nothing to another stream.
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
-/// Runs `body` with a stream of its own and waits for the stream's work, whatever becomes of `body`.
+/// Runs `body` with a stream of its own and waits for the stream's work, whatever becomes of `body`. The stream comes back
+/// for the next scope, unless `body` panics.
 pub(crate) fn run_scope<'env, R, E: From<DeviceError>>(
+    device: &Arc<dyn Backend>,
     raw: Box<dyn RawStream>,
     body: impl for<'scope> FnOnce(&'scope Stream<'scope, 'env>) -> Result<R, E>,
 ) -> (Result<R, E>, Box<dyn RawStream>) {
-    let stream = Stream { raw: &*raw, domain: Domain::unique(), scope: PhantomData, env: PhantomData };
-    // The order is the proof: nothing leaves this function before the wait, a panic included.
+    let stream = Stream { raw: &*raw, device, domain: Domain::unique(), scope: PhantomData, env: PhantomData };
+    // The order is the proof: nothing leaves this function before the wait, a panic included. `'env` is a parameter of
+    // this function, so what is borrowed for it outlives the call; `body` must do with any `'scope` inside `'env`, so it
+    // can lend nothing shorter.
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(&stream)));
-    let waited = raw.synchronize();
-    if let Err(error) = &waited
-        && !error.work_has_ended()
-    {
-        abort_because_transfers_may_go_on(error);
-    }
+    let waited = wait(&*raw);
     let outcome = outcome.unwrap_or_else(|payload| panic::resume_unwind(payload));
     let outcome = outcome.and_then(|value| waited.map(|()| value).map_err(E::from));
     (outcome, raw)
 }
 
+/// Returns when the stream's work has ended, with the error that it met; or not at all.
+fn wait(raw: &dyn RawStream) -> Result<(), DeviceError> {
+    /// Aborts when it is dropped, which happens only if the wait panics.
+    struct AbortOnPanic;
+    impl Drop for AbortOnPanic {
+        fn drop(&mut self) {
+            abort_because_transfers_may_go_on(&"the wait panicked");
+        }
+    }
+    let guard = AbortOnPanic;
+    let waited = raw.synchronize();
+    std::mem::forget(guard);
+    match waited {
+        Err(error) if !error.work_has_ended() => abort_because_transfers_may_go_on(&error),
+        waited => waited,
+    }
+}
+
 /// The last resort: the borrows end when the scope returns, so it must not return while the device may still write.
-fn abort_because_transfers_may_go_on(error: &DeviceError) -> ! {
-    eprintln!(
+fn abort_because_transfers_may_go_on(why: &dyn Display) -> ! {
+    // Not `eprintln!`, which panics if nobody reads standard error, and so would unwind past the wait.
+    let _ = writeln!(
+        io::stderr(),
         "pagelock: waiting for the device failed and did not say that its work has ended; \
-         going on could let it write to memory that is no longer lent to it. Aborting. The error: {error}"
+         going on could let it write to memory that is no longer lent to it. Aborting. The error: {why}"
     );
     std::process::abort()
 }
 
 impl<'scope> Stream<'scope, '_> {
-    /// Lends device memory to this stream until the scope ends.
+    /// Lends device memory to this stream until the scope ends. Memory that came from another [`Device`] is refused when
+    /// it is used.
+    ///
+    /// [`Device`]: crate::device::Device
     pub fn bind<T: Element>(&'scope self, buffer: &'scope mut DeviceBuffer<T>) -> StreamBuffer<'scope, T> {
-        StreamBuffer { buffer, domain: self.domain, scope: PhantomData }
+        // An address means nothing to another device: on the CPU it would be a wild pointer.
+        let domain = if buffer.belongs_to(self.device) { self.domain } else { Domain::unique() };
+        StreamBuffer { buffer, domain, scope: PhantomData }
+    }
+
+    /// Memory bound to this stream is this device's, unless it was foreign when it was bound.
+    fn check_device<T: Element>(&self, buffer: &StreamBuffer<'scope, T>) -> Result<(), DeviceError> {
+        if buffer.domain == self.domain { Ok(()) } else { Err(self.foreign(buffer.buffer.owner())) }
+    }
+
+    #[cold]
+    fn foreign(&self, owner: Option<&Arc<dyn Backend>>) -> DeviceError {
+        let name = |device: &Arc<dyn Backend>| device.info().name.clone();
+        DeviceError::OtherDevice { memory: owner.map_or_else(String::new, name), stream: name(self.device) }
+    }
+
+    /// Page-locked memory is portable among GPUs. What the CPU device calls pinned is ordinary memory to a GPU.
+    fn check_locked<T: Element>(&self, memory: &impl PageLocked<T>) -> Result<(), DeviceError> {
+        let block = memory.block();
+        if block.is_locked_for(self.device) { Ok(()) } else { Err(self.foreign(block.owner())) }
     }
 
     /// Enqueues a copy to the device from page-locked memory. Returns at once.
     ///
     /// # Errors
-    /// The lengths differ, or the device refuses.
+    /// The lengths differ, one side is another device's, or the device refuses.
     pub fn upload<T: Element>(
         &'scope self,
         from: &'scope impl PageLocked<T>,
         to: &mut StreamBuffer<'scope, T>,
     ) -> Result<(), DeviceError> {
+        self.check_locked(from)?;
         self.copy_in(from.as_slice(), to, Copied::PageLocked)
     }
 
@@ -97,7 +163,7 @@ impl<'scope> Stream<'scope, '_> {
     /// caller until the last of them has left this memory; calling it asynchronous would not make it so.
     ///
     /// # Errors
-    /// The lengths differ, or the device refuses.
+    /// The lengths differ, the destination is another device's, or the device refuses.
     pub fn upload_pageable<T: Element>(
         &'scope self,
         from: &'scope [T],
@@ -113,10 +179,13 @@ impl<'scope> Stream<'scope, '_> {
         kind: Copied,
     ) -> Result<(), DeviceError> {
         same_length(from.len(), to.buffer.len())?;
+        self.check_device(to)?;
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: both sides have this many bytes, checked above, and both are borrowed until the scope has waited.
+        // SAFETY: both sides have this many bytes and the device is the memory's, both checked above. The source is
+        // borrowed for `'scope`, so nobody writes or frees it before `run_scope` has waited; the destination is too, and
+        // `to` is borrowed alone. `kind` is `PageLocked` only if `upload` has checked it.
         unsafe { self.raw.copy_to_device(to.buffer.address(), from.as_ptr().cast(), to.buffer.bytes(), kind) }
     }
 
@@ -124,19 +193,20 @@ impl<'scope> Stream<'scope, '_> {
     /// scope has waited, so it cannot be read too early.
     ///
     /// # Errors
-    /// The lengths differ, or the device refuses.
+    /// The lengths differ, one side is another device's, or the device refuses.
     pub fn download<T: Element>(
         &'scope self,
         from: &StreamBuffer<'scope, T>,
         to: &'scope mut impl PageLocked<T>,
     ) -> Result<(), DeviceError> {
+        self.check_locked(to)?;
         self.copy_out(from, to.as_mut_slice(), Copied::PageLocked)
     }
 
     /// Copies from the device to ordinary memory, after the work enqueued before, and waits for it.
     ///
     /// # Errors
-    /// The lengths differ, or the device refuses.
+    /// The lengths differ, the source is another device's, or the device refuses.
     pub fn download_pageable<T: Element>(
         &'scope self,
         from: &StreamBuffer<'scope, T>,
@@ -152,50 +222,65 @@ impl<'scope> Stream<'scope, '_> {
         kind: Copied,
     ) -> Result<(), DeviceError> {
         same_length(from.buffer.len(), to.len())?;
+        self.check_device(from)?;
         if to.is_empty() {
             return Ok(());
         }
-        // SAFETY: both sides have this many bytes, checked above; the destination is borrowed alone and the source kept
-        // alive until the scope has waited.
+        // SAFETY: both sides have this many bytes and the device is the memory's, both checked above. The destination is
+        // borrowed alone for `'scope`, so nobody reads, writes or frees it before `run_scope` has waited; the source is
+        // bound to this stream, which orders every write of it. `kind` as in `copy_in`.
         unsafe { self.raw.copy_to_host(to.as_mut_ptr().cast(), from.buffer.address(), from.buffer.bytes(), kind) }
     }
 
     /// Enqueues filling device memory with one byte.
     ///
     /// # Errors
-    /// The device refuses.
+    /// The memory is another device's, or the device refuses.
     pub fn fill<T: Element>(&'scope self, buffer: &mut StreamBuffer<'scope, T>, byte: u8) -> Result<(), DeviceError> {
+        self.check_device(buffer)?;
         if buffer.buffer.is_empty() {
             return Ok(());
         }
-        // SAFETY: the buffer has this many bytes and is bound to this stream until the scope has waited.
+        // SAFETY: the buffer says how many bytes it has, the device is the memory's, checked above, and it is bound to this
+        // stream until `run_scope` has waited. Every bit pattern is an `Element`.
         unsafe { self.raw.fill(buffer.buffer.address(), byte, buffer.buffer.bytes()) }
     }
 
     /// Lets kernels of this stream read host memory over the link: zero-copy.
     ///
     /// # Errors
-    /// The driver does not tell the memory's device address.
+    /// The memory is another device's, or the driver does not tell its device address.
     pub fn map<T: Element>(
         &'scope self,
         buffer: &'scope MappedBuffer<T>,
     ) -> Result<DeviceSlice<'scope, T>, DeviceError> {
-        let address = buffer.device_address()?;
-        // SAFETY: the memory is mapped and borrowed until the scope has waited; nobody can write it meanwhile.
-        Ok(unsafe { DeviceSlice::from_raw(address, buffer.len()) }.in_domain(self.domain))
+        let address = self.mapped_address(buffer)?;
+        // SAFETY: the memory is mapped, so says its type, at the address that its own device told for it. It is borrowed for
+        // `'scope`: nobody writes or frees it before `run_scope` has waited for this domain's work.
+        Ok(unsafe { DeviceSlice::from_raw_in(self.domain, address, buffer.len()) })
     }
 
     /// Lets kernels of this stream write host memory over the link: zero-copy.
     ///
     /// # Errors
-    /// The driver does not tell the memory's device address.
+    /// The memory is another device's, or the driver does not tell its device address.
     pub fn map_mut<T: Element>(
         &'scope self,
         buffer: &'scope mut MappedBuffer<T>,
     ) -> Result<DeviceSliceMut<'scope, T>, DeviceError> {
-        let address = buffer.device_address()?;
-        // SAFETY: the memory is mapped and borrowed alone until the scope has waited.
-        Ok(unsafe { DeviceSliceMut::from_raw(address, buffer.len()) }.in_domain(self.domain))
+        let address = self.mapped_address(buffer)?;
+        // SAFETY: as in `map`, and borrowed alone, so nobody reads it either.
+        Ok(unsafe { DeviceSliceMut::from_raw_in(self.domain, address, buffer.len()) })
+    }
+
+    /// The driver tells the address that the memory has for the context that is current. Asked on behalf of another device
+    /// it could be another one, so only the device that mapped the memory uses it.
+    fn mapped_address<T: Element>(&self, buffer: &MappedBuffer<T>) -> Result<u64, DeviceError> {
+        let block = buffer.block();
+        if !block.belongs_to(self.device) {
+            return Err(self.foreign(block.owner()));
+        }
+        buffer.device_address()
     }
 
     /// Marks the point after everything enqueued so far.
@@ -223,7 +308,9 @@ impl<'scope> Stream<'scope, '_> {
     }
 }
 
-impl Launch for Stream<'_, '_> {
+// SAFETY: a stream's domain is its own. Memory gets it in this file only: borrowed for `'scope`, which ends after `run_scope`
+// has waited for everything that was enqueued.
+unsafe impl Launch for Stream<'_, '_> {
     type Error = DeviceError;
 
     fn domain(&self) -> Domain {
@@ -239,10 +326,11 @@ impl Launch for Stream<'_, '_> {
                 block: K::BLOCK,
                 shared_bytes: K::SHARED_BYTES,
                 parameters,
-                // SAFETY: the caller's: the kernel's contract holds for these arguments.
+                // SAFETY: the caller promises that the kernel's contract holds for these arguments.
                 on_simt: &|machine| unsafe { machine.launch::<K>(grid, args) },
             };
-            // SAFETY: the caller's: the kernel's contract holds; the parameters are the kernel's own types.
+            // SAFETY: the caller promises that the kernel's contract holds until it has ended. One pointer to each
+            // parameter, of its type, is what `Args` promises, and that they are this entry point's, `Kernel`.
             unsafe { self.raw.launch(launch) }
         })
     }
@@ -251,14 +339,15 @@ impl Launch for Stream<'_, '_> {
 impl<T: Element> StreamBuffer<'_, T> {
     /// The memory as a kernel's input.
     pub fn slice(&self) -> DeviceSlice<'_, T> {
-        // SAFETY: the buffer lives until the scope has waited, and the stream orders what is done with it.
-        unsafe { DeviceSlice::from_raw(self.buffer.address(), self.buffer.len()) }.in_domain(self.domain)
+        // SAFETY: the buffer is borrowed alone for `'scope`, so it lives until `run_scope` has waited, and only work of the
+        // one stream that it is bound to touches it, in order. If it is another device's, no stream has its domain.
+        unsafe { DeviceSlice::from_raw_in(self.domain, self.buffer.address(), self.buffer.len()) }
     }
 
     /// The memory as a kernel's output.
     pub fn slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        // SAFETY: as above, and borrowed alone.
-        unsafe { DeviceSliceMut::from_raw(self.buffer.address(), self.buffer.len()) }.in_domain(self.domain)
+        // SAFETY: as above, and `self` is borrowed alone, so no other slice is given to the same launch.
+        unsafe { DeviceSliceMut::from_raw_in(self.domain, self.buffer.address(), self.buffer.len()) }
     }
 }
 

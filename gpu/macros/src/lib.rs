@@ -109,7 +109,8 @@ fn expand(shape: &Shape, mut function: ItemFn) -> syn::Result<Tokens> {
         #visibility struct #handle;
 
         #[cfg(not(target_os = "cuda"))]
-        impl crate::launch::Kernel for #handle {
+        // SAFETY: name, parameters, block and shared memory are those of the entry point above, out of one declaration.
+        unsafe impl crate::launch::Kernel for #handle {
             const NAME: &'static str = stringify!(#name);
             const BLOCK: crate::device::Dim3 = crate::device::Dim3::new(#x, #y, #z);
             const SHARED_BYTES: u32 = #shared;

@@ -137,7 +137,7 @@ pub enum LaunchError<E> {
         /// Tiles of C.
         tiles: u64,
     },
-    /// A buffer belongs to another scope than the stream that was to use it.
+    /// A buffer belongs to another scope than the stream that was to use it, or to another device.
     Domain {
         /// `A`, `B` or `C`.
         matrix: &'static str,
@@ -156,7 +156,11 @@ impl<E: fmt::Display> fmt::Display for LaunchError<E> {
                 write!(f, "a {shape} product has {tiles} tiles, a grid at most {MAX_BLOCKS} blocks; split C")
             }
             Self::Domain { matrix } => {
-                write!(f, "{matrix} is bound to another stream; bind it to the one that launches")
+                write!(
+                    f,
+                    "{matrix} is bound to the stream of another scope or comes from another device; allocate it from \
+                     the device that launches, and bind it to the stream that launches"
+                )
             }
             Self::Device(error) => error.fmt(f),
         }
@@ -254,8 +258,9 @@ impl MatmulKernel {
         }
         let grid = Dim3::new(tiles as u32, 1, 1);
         let args = (a.global(), b.global(), c.global(), shape.m, shape.n, shape.k);
-        // SAFETY: the lengths were compared with the shape above, the memory outlives the domain's work by the slices'
-        // contract, C is borrowed alone, and the grid covers it.
+        // SAFETY: the kernels touch M·K, K·N and M·N elements, which is what the slices have: compared above. By the
+        // contract of whoever made the slices, the memory lives until their domain's work has ended, and this launch is
+        // that domain's work: compared above. C is borrowed alone, so it overlaps neither A nor B.
         unsafe {
             match self {
                 Self::Naive => on.launch::<naive::MatmulNaive>(grid, args),

@@ -12,7 +12,8 @@ macro_rules! kernel {
     ($name:ident, block $block:tt, shared $shared:expr, |$gpu:pat_param, $args:tt : $types:ty| $body:block) => {
         struct $name;
 
-        impl gpu::launch::Kernel for $name {
+        // SAFETY: no compiled kernel has this name.
+        unsafe impl gpu::launch::Kernel for $name {
             const NAME: &'static str = stringify!($name);
             const BLOCK: gpu::device::Dim3 = {
                 let (x, y, z) = $block;
