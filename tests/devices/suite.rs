@@ -3,10 +3,10 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;
 
-use cpu::device::{Device, DeviceError};
+use cpu::device::{Device, DeviceError, Selector};
 use cpu::matmul::{Mode, Plan, Problem, StrategyError, measure};
 use cpu::matrix::Matrix;
-use cpu::memory::{HostBuffer, PageableBuffer};
+use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget};
 use cpu::verify::{Method, POISON, Source, Verifier};
 use gpu::matmul::{LaunchError, MatmulKernel, Shape};
 
@@ -20,7 +20,10 @@ pub const TESTS: &[(&str, Test)] = &[
     ("an_empty_buffer_is_no_error", an_empty_buffer_is_no_error),
     ("lengths_must_match", lengths_must_match),
     ("memory_of_another_scope_is_refused", memory_of_another_scope_is_refused),
+    ("memory_of_another_device_is_refused", memory_of_another_device_is_refused),
+    ("what_is_pinned_for_no_gpu_is_refused_by_one", what_is_pinned_for_no_gpu_is_refused_by_one),
     ("a_panic_waits_for_the_work", a_panic_waits_for_the_work),
+    ("a_scope_in_a_destructor_of_a_panic_waits_too", a_scope_in_a_destructor_of_a_panic_waits_too),
     ("an_error_waits_for_the_work", an_error_waits_for_the_work),
     ("the_budget_refuses_first", the_budget_refuses_first),
     ("too_much_device_memory_is_a_typed_error", too_much_device_memory_is_a_typed_error),
@@ -139,6 +142,50 @@ fn memory_of_another_scope_is_refused(device: &Device) {
     assert!(matches!(outcome, Err(LaunchError::Domain { matrix: "A" })), "{outcome:?}");
 }
 
+/// An address of one device is a wild pointer, or somebody else's memory, on another.
+fn memory_of_another_device_is_refused(device: &Device) {
+    let other = Device::open(Selector::Simt, PinnedBudget::limited_to(1 << 20)).unwrap();
+    let shape = Shape::new(2, 2, 2).unwrap();
+    for (here, there) in [(device, &other), (&other, device)] {
+        let (source, mut mapped) = (here.mapped::<f32>(4).unwrap(), there.mapped::<f32>(4).unwrap());
+        let (mut a, mut b, mut foreign) = (here.alloc(4).unwrap(), here.alloc(4).unwrap(), there.alloc(4).unwrap());
+        let mut result = PageableBuffer::zeroed(4).unwrap();
+        let outcome: Result<(), DeviceError> = here.scope(|stream| {
+            let (a, b, mut foreign) = (stream.bind(&mut a), stream.bind(&mut b), stream.bind(&mut foreign));
+            let refused = |outcome| assert!(matches!(outcome, Err(DeviceError::OtherDevice { .. })), "{outcome:?}");
+            refused(stream.fill(&mut foreign, 0));
+            refused(stream.upload(&source, &mut foreign));
+            refused(stream.upload_pageable(source.as_slice(), &mut foreign));
+            refused(stream.download_pageable(&foreign, result.as_mut_slice()));
+            refused(stream.map(&mapped).map(drop));
+            let launched = MatmulKernel::Naive.launch(stream, shape, a.slice(), b.slice(), foreign.slice_mut());
+            assert!(matches!(launched, Err(LaunchError::Domain { matrix: "C" })), "{launched:?}");
+            Ok(())
+        });
+        outcome.unwrap();
+        let outcome = here.scope(|stream| stream.map_mut(&mut mapped).map(drop));
+        assert!(matches!(outcome, Err(DeviceError::OtherDevice { .. })), "{outcome:?}");
+        assert!(outcome.unwrap_err().to_string().contains(&there.info().name));
+    }
+}
+
+/// What the CPU device calls pinned is ordinary memory to a GPU, whose copy would not be asynchronous.
+fn what_is_pinned_for_no_gpu_is_refused_by_one(device: &Device) {
+    let cpu = Device::open(Selector::Simt, PinnedBudget::limited_to(1 << 20)).unwrap();
+    for (here, there) in [(device, &cpu), (&cpu, device)] {
+        let (source, mut destination) = (there.pinned::<u8>(8).unwrap(), there.pinned::<u8>(8).unwrap());
+        let mut on_device = here.alloc(8).unwrap();
+        let uploaded = here.scope(|stream| stream.upload(&source, &mut stream.bind(&mut on_device)));
+        let downloaded = here.scope(|stream| stream.download(&stream.bind(&mut on_device), &mut destination));
+        for outcome in [uploaded, downloaded] {
+            match here.is_simt() {
+                true => outcome.unwrap(),
+                false => assert!(matches!(outcome, Err(DeviceError::OtherDevice { .. })), "{outcome:?}"),
+            }
+        }
+    }
+}
+
 /// A large copy is pending when the closure panics; afterwards the destination must hold all of it.
 fn a_panic_waits_for_the_work(device: &Device) {
     let len = 1 << 22;
@@ -155,6 +202,33 @@ fn a_panic_waits_for_the_work(device: &Device) {
     }));
     assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"on purpose"));
     assert!(to.as_slice().iter().all(|&element| element == 7));
+}
+
+/// The scope runs while a panic unwinds, and its own closure fails.
+fn a_scope_in_a_destructor_of_a_panic_waits_too(device: &Device) {
+    struct Copies<'a>(&'a Device, &'a mut Vec<u32>);
+    impl Drop for Copies<'_> {
+        fn drop(&mut self) {
+            let (mut from, mut to) = (self.0.pinned::<u32>(1 << 20).unwrap(), self.0.pinned::<u32>(1 << 20).unwrap());
+            from.as_mut_slice().fill(3);
+            let mut on_device = self.0.alloc(1 << 20).unwrap();
+            let outcome: Result<(), DeviceError> = self.0.scope(|stream| {
+                let mut on_device = stream.bind(&mut on_device);
+                stream.upload(&from, &mut on_device)?;
+                stream.download(&on_device, &mut to)?;
+                Err(DeviceError::LengthMismatch { from: 1, to: 2 })
+            });
+            assert!(outcome.is_err());
+            self.1.extend(to.as_slice());
+        }
+    }
+    let mut copied = Vec::new();
+    let caught = panic::catch_unwind(AssertUnwindSafe(|| {
+        let _copies = Copies(device, &mut copied);
+        panic::resume_unwind(Box::new("on purpose"))
+    }));
+    assert!(caught.is_err());
+    assert_eq!(copied, vec![3; 1 << 20]);
 }
 
 fn an_error_waits_for_the_work(device: &Device) {
