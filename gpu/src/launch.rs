@@ -39,12 +39,13 @@ pub unsafe trait Kernel: 'static {
 /// # Safety
 /// Plain data with one layout on host and device.
 pub unsafe trait Arg: Copy + Send + Sync + 'static {}
-// SAFETY: an element has one layout by its own contract.
+// SAFETY: `Element` promises one layout on host and device.
 unsafe impl<T: Element> Arg for T {}
-// SAFETY: a transparent 64-bit address.
+// SAFETY: a transparent pointer: 64 bits on the device, and on the host, asserted below.
 unsafe impl<T: Element> Arg for Global<T> {}
-// SAFETY: a transparent 64-bit address.
+// SAFETY: as above.
 unsafe impl<T: Element> Arg for GlobalMut<T> {}
+const _: () = assert!(size_of::<Global<u8>>() == 8, "a device address has 64 bits, and so must a pointer of the host");
 
 /// The parameters of a kernel, as the driver wants them: an array of pointers, one to each value.
 ///

@@ -119,7 +119,8 @@ impl<K: Kernel> Threads<'_, K> {
         while self.started.get() < self.count() {
             let stack = stacks.take().map_err(|error| self.no_stack(&error))?;
             // SAFETY: the fiber borrows what `self` refers to, and nothing of this frame (`move`). It is done at the
-            // end of this iteration, or in `waiting`, which the caller drops before `self`.
+            // end of this iteration, or in `waiting`, which the caller promises to drop before `self`. What its body asks
+            // for, the kernel's contract and the right processor, the caller promises too.
             let mut fiber: Fiber = unsafe {
                 Coroutine::with_stack_unchecked(stack, move |yielder, ()| self.run_until_none_is_left(yielder))
             };
@@ -135,12 +136,15 @@ impl<K: Kernel> Threads<'_, K> {
     }
 
     /// The body of a fiber.
-    fn run_until_none_is_left(&self, yielder: &Yielder<(), ()>) -> Result<(), Died> {
+    ///
+    /// # Safety
+    /// As [`BlockRunner::run`].
+    unsafe fn run_until_none_is_left(&self, yielder: &Yielder<(), ()>) -> Result<(), Died> {
         let scheduler = Barrier(yielder);
         while let Some(thread) = self.take() {
             let gpu = HostThread { thread_idx: self.index(thread), block: self.block, scheduler: &scheduler };
             // Unwind safety: a panic ends the block, and nobody looks at what its threads shared.
-            // SAFETY: whoever started the fiber vouches for the kernel's contract and the processor.
+            // SAFETY: the caller promises that the kernel's contract holds and that the entry is for this processor.
             catch_unwind(AssertUnwindSafe(|| unsafe { (self.entry)(gpu, self.args) }))
                 .map_err(|payload| Died { thread, payload })?;
         }

@@ -28,13 +28,13 @@ pub(crate) fn best<K: Kernel>() -> Entry<K> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn with_fma<K: Kernel>(thread: HostThread<'_>, args: K::Args) {
-    // SAFETY: the caller's: the kernel's contract holds.
+    // SAFETY: the caller promises that the kernel's contract holds.
     unsafe { K::run(thread, args) }
 }
 
 /// # Safety
 /// The kernel's contract.
 unsafe fn portable<K: Kernel>(thread: HostThread<'_>, args: K::Args) {
-    // SAFETY: the caller's: the kernel's contract holds.
+    // SAFETY: the caller promises that the kernel's contract holds.
     unsafe { K::run(thread, args) }
 }

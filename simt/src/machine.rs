@@ -115,7 +115,7 @@ impl Simt {
                 if dispatch.is_moot(block) {
                     return;
                 }
-                // SAFETY: the caller's.
+                // SAFETY: the caller promises the kernel's contract and that the entry is for this processor.
                 let outcome = unsafe { runner.run(dispatch.index(block), || dispatch.is_moot(block)) };
                 if let Err(fault) = outcome {
                     dispatch.report(block, fault);
@@ -134,7 +134,7 @@ unsafe impl Launch for Simt {
     }
 
     unsafe fn launch<K: Kernel>(&self, grid: Dim3, args: K::Args) -> Result<(), Fault> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises the kernel's contract; slices for `Domain::ANY` are made of host pointers.
         unsafe { Simt::launch::<K>(self, grid, args) }
     }
 }

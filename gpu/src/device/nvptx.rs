@@ -32,25 +32,25 @@ pub fn trap() -> ! {
 impl Gpu for NvptxThread {
     #[inline(always)]
     fn thread_idx(self) -> Dim3 {
-        // SAFETY: reads special registers.
+        // SAFETY: reads special registers, which every thread has.
         unsafe { Dim3::new(nvptx::_thread_idx_x(), nvptx::_thread_idx_y(), nvptx::_thread_idx_z()) }
     }
 
     #[inline(always)]
     fn block_idx(self) -> Dim3 {
-        // SAFETY: reads special registers.
+        // SAFETY: reads special registers, which every thread has.
         unsafe { Dim3::new(nvptx::_block_idx_x(), nvptx::_block_idx_y(), nvptx::_block_idx_z()) }
     }
 
     #[inline(always)]
     fn block_dim(self) -> Dim3 {
-        // SAFETY: reads special registers.
+        // SAFETY: reads special registers, which every thread has.
         unsafe { Dim3::new(nvptx::_block_dim_x(), nvptx::_block_dim_y(), nvptx::_block_dim_z()) }
     }
 
     #[inline(always)]
     fn grid_dim(self) -> Dim3 {
-        // SAFETY: reads special registers.
+        // SAFETY: reads special registers, which every thread has.
         unsafe { Dim3::new(nvptx::_grid_dim_x(), nvptx::_grid_dim_y(), nvptx::_grid_dim_z()) }
     }
 
@@ -76,7 +76,7 @@ impl Gpu for NvptxThread {
     #[inline(always)]
     unsafe fn shared<T: Element>(self, offset: u32) -> Shared<T> {
         let base: u32;
-        // SAFETY: takes the address of the module's shared array.
+        // SAFETY: copies the address of the array that `global_asm` declares above into a register, and reads no memory.
         unsafe { asm!("mov.u32 {0}, dynamic_shared;", out(reg32) base, options(pure, nomem, nostack, preserves_flags)) }
         Shared::at(base + offset)
     }

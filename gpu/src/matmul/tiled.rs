@@ -34,7 +34,7 @@ const TILE_BYTES: u32 = TILE * TILE * size_of::<f32>() as u32;
 /// The buffers hold as many elements as the shape says, and nobody else touches C.
 #[kernel(block = (TILE, TILE), shared = 2 * TILE_BYTES)]
 pub unsafe fn matmul_tiled(gpu: impl Gpu, a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>, m: u32, n: u32, k: u32) {
-    // SAFETY: the kernel declares two tiles of shared memory; the second starts where the first ends.
+    // SAFETY: `shared` above declares two tiles; the second starts where the first ends, a multiple of 4 bytes.
     let (tile_a, tile_b) = unsafe { (gpu.shared::<f32>(0), gpu.shared::<f32>(TILE_BYTES)) };
     let (tile_row, tile_column) = owned_tile(gpu, n.div_ceil(TILE));
     let (x, y) = (gpu.thread_idx().x, gpu.thread_idx().y);
@@ -47,16 +47,16 @@ pub unsafe fn matmul_tiled(gpu: impl Gpu, a: Global<f32>, b: Global<f32>, c: Glo
         let (a_column, b_row) = (step * TILE + x, step * TILE + y);
         let mut from_a = 0.0;
         if row < m && a_column < k {
-            // SAFETY: row < M and a_column < K.
+            // SAFETY: row < M and a_column < K; A holds M·K elements by this kernel's contract.
             from_a = unsafe { gpu.load(a, row as usize * k as usize + a_column as usize) };
         }
         let mut from_b = 0.0;
         if b_row < k && column < n {
-            // SAFETY: b_row < K and column < N.
+            // SAFETY: b_row < K and column < N; B holds K·N elements by this kernel's contract.
             from_b = unsafe { gpu.load(b, b_row as usize * n as usize + column as usize) };
         }
-        // SAFETY: x, y < 32; each thread writes its own element, and the barrier below the products keeps the last
-        // step's readers away.
+        // SAFETY: x, y < 32, the block's shape; each thread writes its own element, and the barrier below the products
+        // keeps the last step's readers away.
         unsafe {
             gpu.store_shared(tile_a, y * TILE + x, from_a);
             gpu.store_shared(tile_b, y * TILE + x, from_b);
@@ -70,7 +70,8 @@ pub unsafe fn matmul_tiled(gpu: impl Gpu, a: Global<f32>, b: Global<f32>, c: Glo
         gpu.sync_threads(); // nobody reads them any more
     }
     if row < m && column < n {
-        // SAFETY: row < M and column < N; this thread alone owns the element.
+        // SAFETY: row < M and column < N; C holds M·N elements by this kernel's contract. Blocks own different tiles and
+        // threads different elements, so nobody else touches this one.
         unsafe { gpu.store(c, row as usize * n as usize + column as usize, sum) };
     }
 }
