@@ -1,6 +1,6 @@
 //! `#[kernel]`: a kernel is declared once.
 //!
-//! ```ignore
+//! ```text
 //! #[kernel(block = (32, 8), shared = 0)]
 //! pub unsafe fn scale(gpu: impl Gpu, x: Global<f32>, y: GlobalMut<f32>, n: u32, factor: f32) { … }
 //! ```
