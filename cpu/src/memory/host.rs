@@ -39,7 +39,7 @@ pub trait HostBuffer<T: Element> {
     fn as_slice(&self) -> &[T];
     /// The elements, to be changed.
     fn as_mut_slice(&mut self) -> &mut [T];
-    /// How long the allocation itself took; filling it with zeros is not counted.
+    /// How long it took until all of the memory was there; filling it with zeros is not counted.
     fn allocation_time(&self) -> Duration;
 
     /// Elements.
@@ -71,6 +71,9 @@ mod sealed {
 }
 pub(super) use sealed::Sealed;
 
+/// The smallest page of the systems that we run on; touching larger pages several times costs little.
+const PAGE_BYTES: usize = 4096;
+
 /// Ordinary memory, from the allocator that `Vec` uses.
 pub struct PageableBuffer<T: Element> {
     elements: Vec<T>,
@@ -87,6 +90,11 @@ impl<T: Element + Default> PageableBuffer<T> {
         let started = Instant::now();
         let mut elements = Vec::new();
         elements.try_reserve_exact(len).map_err(|_| DeviceError::OutOfHostMemory { bytes: bytes as u64 })?;
+        // The allocator promises pages and the system hands them out when they are first touched. Page-locked memory comes
+        // with all of its pages, so a comparison of what allocating costs must count them here too.
+        for page in elements.spare_capacity_mut().chunks_mut(PAGE_BYTES / size_of::<T>()) {
+            page[0].write(T::default());
+        }
         let allocation_time = started.elapsed();
         elements.resize(len, T::default());
         Ok(Self { elements, allocation_time })
