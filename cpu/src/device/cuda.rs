@@ -19,6 +19,7 @@ use ptx::Image;
 use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
 use super::error::DeviceError;
 use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
+use super::kernels::{KernelFile, KernelSource};
 use super::link;
 use crate::driver::{self, DriverError};
 
@@ -33,6 +34,8 @@ pub struct Cuda {
 struct Shared {
     context: Context,
     module: Module,
+    /// The file that the module is from, if it is from one.
+    file: Option<KernelFile>,
     functions: Mutex<HashMap<&'static str, Function>>,
 }
 
@@ -51,8 +54,8 @@ struct Function(sys::CUfunction);
 unsafe impl Send for Function {}
 
 impl Cuda {
-    /// Opens a GPU and loads the best kernels that it and its driver take.
-    pub fn open(ordinal: u32) -> Result<Self, DeviceError> {
+    /// Opens a GPU and loads the kernels: of those in the program, the best that it and its driver take.
+    pub fn open(ordinal: u32, kernels: &KernelSource) -> Result<Self, DeviceError> {
         driver::library()?;
         cust::init(CudaFlags::empty()).map_err(of("cuInit"))?;
         let found = CudaDevice::num_devices().map_err(of("cuDeviceGetCount"))?;
@@ -66,7 +69,22 @@ impl Cuda {
         let name = device.name().map_err(of("cuDeviceGetName"))?;
         let context = Context::new(device).map_err(of("cuDevicePrimaryCtxRetain"))?;
         let mut notes = Vec::new();
-        let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+        let (module, origin, file) = match kernels {
+            KernelSource::Embedded => {
+                let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+                (
+                    module,
+                    KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+                    None,
+                )
+            }
+            KernelSource::File(path) => {
+                let file = KernelFile::read(path)?;
+                let module = load(file.text()).map_err(|reason| file.refused(reason))?;
+                notes.extend(file.note());
+                (module, file.origin(), Some(file))
+            }
+        };
         let info = DeviceInfo {
             link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
             kind: DeviceKind::Cuda {
@@ -76,12 +94,12 @@ impl Cuda {
                 driver: driver::version()?.to_string(),
                 memory_bytes: device.total_memory().map_err(of("cuDeviceTotalMem"))? as u64,
             },
-            kernels: KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+            kernels: origin,
             name,
             notes,
         };
         let can_map_host_memory = attribute(DeviceAttribute::CanMapHostMemory)? != 0;
-        let shared = Shared { context, module, functions: Mutex::default() };
+        let shared = Shared { context, module, file, functions: Mutex::default() };
         Ok(Self { shared: Arc::new(shared), info, can_map_host_memory })
     }
 }
@@ -160,6 +178,9 @@ impl Shared {
         let mut function = ptr::null_mut();
         // SAFETY: the module is loaded, its context current, the name ends with a NUL.
         let code = unsafe { sys::cuModuleGetFunction(&mut function, self.module.0, text.as_ptr()) };
+        if let (sys::CUresult::CUDA_ERROR_NOT_FOUND, Some(file)) = (code, &self.file) {
+            return Err(file.lacks(name).into());
+        }
         driver::call("cuModuleGetFunction", code)?;
         if shared_bytes > DEFAULT_SHARED_BYTES {
             let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

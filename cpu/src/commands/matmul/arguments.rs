@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use gpu::matmul::MatmulKernel;
 
 use super::Error;
-use crate::device::Selector;
+use crate::device::{KernelSource, Selector};
 use crate::matmul::{Mode, Plan};
 use crate::verify::Method;
 
@@ -42,6 +42,10 @@ pub struct Arguments {
     /// auto (a GPU if there is one), cuda:0 (this GPU or an error) or simt (the CPU)
     #[arg(long, default_value_t = Selector::Auto)]
     device: Selector,
+
+    /// Takes the kernels from this file, to compare compilers [default: those in the program]
+    #[arg(long, value_name = "FILE.ptx")]
+    kernels_from: Option<PathBuf>,
 
     /// Measured runs of each mode [default: 10 on a GPU, 3 on the CPU]
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -144,6 +148,8 @@ pub struct Job {
     pub kernel: MatmulKernel,
     /// Which device.
     pub device: Selector,
+    /// Where its kernels come from.
+    pub kernels: KernelSource,
     iterations: Option<u32>,
     warmup: Option<u32>,
     /// Of the random matrices.
@@ -216,6 +222,7 @@ impl Job {
                 KernelChoice::Auto | KernelChoice::Tiled => MatmulKernel::Tiled,
             },
             device: arguments.device,
+            kernels: arguments.kernels_from.clone().map_or(KernelSource::Embedded, KernelSource::File),
             iterations: arguments.iters,
             warmup: arguments.warmup,
             seed: arguments.seed,
