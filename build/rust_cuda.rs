@@ -126,6 +126,15 @@ fn from_sources(workspace: &Workspace, target: &Path, backend: Backend) -> Resul
 const ADVICE: &str = "guide/src/toolchains.md says how to install rust-cuda; without it PAGELOCK_KERNELS=auto and \
                       =rustc compile the same kernels";
 
+/// A call of a compiler or of rustup that only asks. Rustup's stand-ins would install the toolchain that a file names to
+/// answer: more than a gigabyte, which is for the user to want.
+fn asking(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    nested::clean_environment(&mut command);
+    command.env("RUSTUP_AUTO_INSTALL", "0");
+    command
+}
+
 /// The toolchain that the backend is a plug-in of.
 struct Nightly {
     /// The folder of the real cargo and rustc, not rustup's stand-ins for them: `cuda_builder` starts both by name.
@@ -139,14 +148,12 @@ impl Nightly {
         if let Some(nightly) = Self::of(OsStr::new("rustc"), folder) {
             return Ok(nightly);
         }
-        let mut rustup = Command::new("rustup");
-        nested::clean_environment(&mut rustup);
-        let output = rustup.args(["which", "--toolchain", NIGHTLY, "rustc"]).output();
+        let output = asking("rustup").args(["which", "--toolchain", NIGHTLY, "rustc"]).output();
         let rustc = output.ok().filter(|output| output.status.success());
         let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         rustc.and_then(|rustc| Self::of(OsStr::new(&rustc), folder)).ok_or_else(|| {
             format!(
-                "there is a backend, but not the compiler that it is a plug-in of: the rustc in PATH is no nightly, and \
+                "rust-cuda's backend is a plug-in of one compiler, which is not here: the rustc in PATH is no nightly, and \
                  rustup has no {NIGHTLY}. `rustup toolchain install {NIGHTLY} --component rust-src --component rustc-dev \
                  --component llvm-tools-preview`, or put its folder first in PATH"
             )
@@ -155,9 +162,7 @@ impl Nightly {
 
     fn of(rustc: &OsStr, folder: &Path) -> Option<Self> {
         let ask = |question: &[&str]| {
-            let mut command = Command::new(rustc);
-            nested::clean_environment(&mut command);
-            let output = command.args(question).current_dir(folder).output().ok()?;
+            let output = asking(rustc).args(question).current_dir(folder).output().ok()?;
             output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
         };
         if !ask(&["--version"])?.contains("-nightly") {
