@@ -8,9 +8,11 @@ mod build {
     pub mod choice;
     pub mod committed;
     pub mod image;
+    pub mod nested;
     pub mod rust_cuda;
     pub mod rustc;
     pub mod sources;
+    pub mod surroundings;
 }
 
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use std::{env, fs, process};
 use build::choice::{self, Request};
 use build::image::{ARCHITECTURES, Image};
 use build::sources::Sources;
+use build::surroundings::Surroundings;
 
 fn main() {
     if let Err(reason) = run() {
@@ -30,14 +33,18 @@ fn main() {
 fn run() -> Result<(), String> {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
-    for watched in ["build", "gpu/ptx"].into_iter().chain(build::sources::WATCHED) {
-        println!("cargo::rerun-if-changed={}", root.join(watched).display());
+    let watched = ["build", "gpu/ptx"].into_iter().chain(build::sources::WATCHED).chain(build::rust_cuda::WATCHED);
+    for path in watched.map(|path| root.join(path)).filter(|path| path.exists()) {
+        println!("cargo::rerun-if-changed={}", path.display());
     }
-    println!("cargo::rerun-if-env-changed=PAGELOCK_KERNELS");
+    for variable in ["PAGELOCK_KERNELS"].into_iter().chain(build::surroundings::VARIABLES) {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
 
     let request = Request::parse(env::var("PAGELOCK_KERNELS").ok().as_deref())?;
     let sources = Sources::read(&root.join("gpu"))?;
-    let workspace = choice::Workspace { root: root.clone(), scratch: scratch(&out) };
+    let surroundings = Surroundings::from_environment();
+    let workspace = choice::Workspace { root, scratch: scratch(&out), surroundings };
     let compiled = choice::compile(request, &workspace, &sources)?;
     for warning in &compiled.warnings {
         println!("cargo::warning={warning}");

@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::image::Image;
+use super::rust_cuda::{self, Backend};
 use super::sources::Sources;
-use super::{committed, rust_cuda, rustc};
+use super::surroundings::Surroundings;
+use super::{committed, rustc};
 
 /// What `PAGELOCK_KERNELS` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Workspace {
     pub root: PathBuf,
     /// Where nested builds keep their artifacts.
     pub scratch: PathBuf,
+    /// What rust-cuda is found in.
+    pub surroundings: Surroundings,
 }
 
 /// What was compiled, and what to tell about it.
@@ -72,11 +76,11 @@ pub fn compile(request: Request, workspace: &Workspace, sources: &Sources) -> Re
         Err(failure) => Err(failure.reason().to_owned()),
     };
     match request {
-        Request::RustCuda => by_name(rust_cuda::compile(workspace, sources)),
+        Request::RustCuda => by_name(rust_cuda::compile(workspace, sources, Backend::FoundOrBuilt)),
         Request::Rustc => by_name(rustc::compile(workspace, sources)),
         Request::Committed => by_name(committed::read(workspace, sources)),
         Request::Auto => first_that_works([
-            ("rust-cuda", &|| rust_cuda::compile(workspace, sources)),
+            ("rust-cuda", &|| rust_cuda::compile(workspace, sources, Backend::Found)),
             ("rustc", &|| rustc::compile(workspace, sources)),
             ("the committed PTX", &|| committed::read(workspace, sources)),
         ]),

@@ -17,16 +17,7 @@ fn read_one(architecture: &str, workspace: &Workspace, sources: &Sources) -> Res
         .map_err(|e| Failure::Failed(format!("cannot read {relative}: {e}. {ADVICE}")))?;
     let image = Image::parse(text.replace("\r\n", "\n"))
         .map_err(|reason| Failure::Failed(format!("{relative}: {reason}. {ADVICE}")))?;
-    if image.architecture != architecture {
-        return Err(Failure::Failed(format!("{relative} is for {}. {ADVICE}", image.architecture)));
-    }
-    if image.sources != sources.digest {
-        return Err(Failure::Failed(format!(
-            "{relative} does not belong to the kernel sources: they changed after it was made \
-             (sources {:.12}…, file {:.12}…). {ADVICE}",
-            sources.digest, image.sources
-        )));
-    }
+    image.check(architecture, sources).map_err(|reason| Failure::Failed(format!("{relative}: {reason}. {ADVICE}")))?;
     Ok(image)
 }
 

@@ -2,12 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::choice::{Failure, Workspace};
 use super::image::{ARCHITECTURES, Image};
+use super::nested;
 use super::sources::Sources;
 
 /// A compiler whose `core` can be compiled for the GPU.
@@ -65,10 +66,7 @@ impl Toolchain {
 
     fn compile_all(&self, workspace: &Workspace, sources: &Sources) -> Result<Vec<Image>, String> {
         // The output's name does not depend on the architecture, so two builds must not interleave.
-        let failed = |e| format!("cannot use {}: {e}", workspace.scratch.display());
-        fs::create_dir_all(&workspace.scratch).map_err(failed)?;
-        let lock = File::create(workspace.scratch.join("lock")).map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        let _lock = nested::lock(&workspace.scratch)?;
         ARCHITECTURES.iter().map(|architecture| self.compile(architecture.name, workspace, sources)).collect()
     }
 
@@ -77,7 +75,7 @@ impl Toolchain {
         let output = self.cargo(architecture, &workspace.root, &target).output();
         let output = output.map_err(|e| format!("cannot start cargo: {e}"))?;
         if !output.status.success() {
-            return Err(format!("{}\n{}", output.status, errors(&String::from_utf8_lossy(&output.stderr))));
+            return Err(format!("{}\n{}", output.status, nested::errors(&String::from_utf8_lossy(&output.stderr))));
         }
         let assembly = target.join("nvptx64-nvidia-cuda/kernels/deps/gpu.s");
         let body = fs::read_to_string(&assembly).map_err(|e| format!("cannot read {}: {e}", assembly.display()))?;
@@ -89,13 +87,9 @@ impl Toolchain {
     fn cargo(&self, architecture: &str, root: &Path, target: &Path) -> Command {
         let bin = self.sysroot.join("bin");
         let mut command = Command::new(bin.join("cargo"));
-        for (name, _) in env::vars_os().filter(|(name, _)| !is_passed_on(&name.to_string_lossy())) {
-            command.env_remove(name);
-        }
-        let path = env::var_os("PATH").unwrap_or_default();
-        let path = env::join_paths(std::iter::once(bin.clone()).chain(env::split_paths(&path)));
+        nested::clean_environment(&mut command);
+        nested::prepend(&mut command, "PATH", [bin.clone()]);
         command
-            .env("PATH", path.unwrap_or_else(|_| bin.clone().into_os_string()))
             .env("RUSTC", bin.join("rustc"))
             .env("RUSTC_BOOTSTRAP", "1") // -Zbuild-std and the features of the nvptx target on a stable compiler
             .current_dir(root)
@@ -106,18 +100,4 @@ impl Toolchain {
             .args(["-C", "linker=/bin/true"]); // PTX is text: there is nothing to link
         command
     }
-}
-
-/// Whether a variable of the environment reaches the nested cargo.
-fn is_passed_on(name: &str) -> bool {
-    const KEPT: [&str; 6] =
-        ["CARGO_HOME", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR", "CARGO_SOURCE_", "RUSTUP_HOME"];
-    KEPT.iter().any(|kept| name.starts_with(kept)) || !(name.starts_with("CARGO") || name.starts_with("RUST"))
-}
-
-/// The lines of cargo's output from the first error on.
-fn errors(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
-    let first = lines.iter().position(|line| line.starts_with("error")).unwrap_or(lines.len().saturating_sub(20));
-    lines[first..].iter().take(40).copied().collect::<Vec<_>>().join("\n")
 }

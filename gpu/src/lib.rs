@@ -12,8 +12,15 @@
 //!
 //! Nothing in here knows which host drives it.
 
-#![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, core_float_math, stdarch_nvptx))]
+// rust-cuda's builder makes every crate `no_std` itself, and saying it twice is a warning.
+#![cfg_attr(not(all(target_os = "cuda", feature = "rust-cuda")), no_std)]
+#![cfg_attr(
+    all(target_os = "cuda", not(feature = "rust-cuda")),
+    feature(abi_ptx, asm_experimental_arch, core_float_math, stdarch_nvptx)
+)]
+// The attribute of crates.io's cuda_std, which the host checks against, expands to a condition on `nvptx`, no more a
+// target.
+#![cfg_attr(feature = "rust-cuda", allow(unexpected_cfgs))]
 
 #[cfg(not(target_os = "cuda"))]
 extern crate std;
@@ -25,7 +32,8 @@ pub mod matmul;
 
 pub use gpu_macros::kernel;
 
-#[cfg(target_arch = "nvptx64")]
+// With rust-cuda the handler is `cuda_std`'s.
+#[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     device::trap()

@@ -19,6 +19,7 @@ use ptx::Image;
 use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
 use super::error::DeviceError;
 use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
+use super::kernels::{KernelFile, KernelSource};
 use super::link;
 use crate::driver::{self, DriverError};
 
@@ -32,6 +33,8 @@ pub struct Cuda {
 struct Shared {
     context: Context,
     module: Module,
+    /// The file that the module is from, if it is from one.
+    file: Option<KernelFile>,
     functions: Mutex<HashMap<&'static str, Function>>,
 }
 
@@ -50,8 +53,8 @@ struct Function(sys::CUfunction);
 unsafe impl Send for Function {}
 
 impl Cuda {
-    /// Opens a GPU and loads the best kernels that it and its driver take.
-    pub fn open(ordinal: u32) -> Result<Self, DeviceError> {
+    /// Opens a GPU and loads the kernels: of those in the program, the best that it and its driver take.
+    pub fn open(ordinal: u32, kernels: &KernelSource) -> Result<Self, DeviceError> {
         driver::library()?;
         cust::init(CudaFlags::empty()).map_err(of("cuInit"))?;
         let found = CudaDevice::num_devices().map_err(of("cuDeviceGetCount"))?;
@@ -65,9 +68,24 @@ impl Cuda {
         let name = device.name().map_err(of("cuDeviceGetName"))?;
         let context = Context::new(device).map_err(of("cuDevicePrimaryCtxRetain"))?;
         let mut notes = Vec::new();
-        let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+        let (module, origin, file) = match kernels {
+            KernelSource::Embedded => {
+                let (module, image) = load_best(&name, (major, minor), &mut notes)?;
+                (
+                    module,
+                    KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+                    None,
+                )
+            }
+            KernelSource::File(path) => {
+                let file = KernelFile::read(path)?;
+                let module = load(file.text()).map_err(|reason| file.refused(reason))?;
+                notes.extend(file.note());
+                (module, file.origin(), Some(file))
+            }
+        };
         // From here on dropping it unloads the module, whatever else fails.
-        let shared = Arc::new(Shared { context, module, functions: Mutex::default() });
+        let shared = Arc::new(Shared { context, module, file, functions: Mutex::default() });
         let info = DeviceInfo {
             link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
             kind: DeviceKind::Cuda {
@@ -77,7 +95,7 @@ impl Cuda {
                 driver: driver::version()?.to_string(),
                 memory_bytes: device.total_memory().map_err(of("cuDeviceTotalMem"))? as u64,
             },
-            kernels: KernelOrigin { architecture: image.architecture.into(), compiler: image.compiler.into() },
+            kernels: origin,
             can_map_host_memory: attribute(DeviceAttribute::CanMapHostMemory)? != 0,
             name,
             notes,
@@ -162,6 +180,9 @@ impl Shared {
         let mut function = ptr::null_mut();
         // SAFETY: a place to write to; the module is unloaded in `drop` only; `CString` has ended the name with a NUL.
         let code = unsafe { sys::cuModuleGetFunction(&mut function, self.module.0, text.as_ptr()) };
+        if let (sys::CUresult::CUDA_ERROR_NOT_FOUND, Some(file)) = (code, &self.file) {
+            return Err(file.lacks(name).into());
+        }
         driver::call("cuModuleGetFunction", code)?;
         if shared_bytes > DEFAULT_SHARED_BYTES {
             let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

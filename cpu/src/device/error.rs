@@ -2,6 +2,7 @@
 
 use bytesize::ByteSize;
 
+use super::kernels::KernelFileError;
 use crate::driver::{self, DriverError, LoadError};
 use crate::memory::BudgetExceeded;
 
@@ -50,6 +51,9 @@ pub enum DeviceError {
         /// The driver's error.
         reason: DriverError,
     },
+    /// Kernels that were to come from a file.
+    #[error(transparent)]
+    KernelFile(#[from] KernelFileError),
     /// Page-locked memory beyond the budget; the driver was not asked.
     #[error(transparent)]
     Budget(#[from] BudgetExceeded),

@@ -32,6 +32,7 @@ mod backend;
 mod cuda;
 mod error;
 mod info;
+mod kernels;
 mod link;
 mod select;
 mod simt;
@@ -43,6 +44,7 @@ use gpu::device::Element;
 pub(crate) use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
 pub use error::DeviceError;
 pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
+pub use kernels::{KernelFileError, KernelSource};
 pub use select::Selector;
 
 use crate::memory::{DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, Stream, run_scope};
@@ -62,14 +64,27 @@ impl Device {
     /// # Errors
     /// No such device, or its driver cannot load the kernels.
     pub fn open(selector: Selector, budget: PinnedBudget) -> Result<Self, DeviceError> {
+        Self::open_with(selector, budget, &KernelSource::Embedded)
+    }
+
+    /// As [`open`](Self::open), with kernels from elsewhere than the program. Only a GPU can load such.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); the kernels cannot be read or loaded, or the device is the CPU.
+    pub fn open_with(selector: Selector, budget: PinnedBudget, kernels: &KernelSource) -> Result<Self, DeviceError> {
+        let simt = || match kernels {
+            KernelSource::Embedded => Ok(Arc::new(simt::Simt::new())),
+            KernelSource::File(path) => Err(KernelFileError::OnSimt { path: path.clone() }),
+        };
         let backend: Arc<dyn Backend> = match selector {
-            Selector::Simt => Arc::new(simt::Simt::new()),
-            Selector::Cuda(ordinal) => Arc::new(cuda::Cuda::open(ordinal)?),
-            Selector::Auto => match cuda::Cuda::open(0) {
+            Selector::Simt => simt()?,
+            Selector::Cuda(ordinal) => Arc::new(cuda::Cuda::open(ordinal, kernels)?),
+            Selector::Auto => match cuda::Cuda::open(0, kernels) {
                 Ok(cuda) => Arc::new(cuda),
-                Err(error) => match absence(&error) {
-                    Some(reason) => Arc::new(simt::Simt::instead_of_a_gpu(&reason)),
-                    None => return Err(error),
+                Err(error) => match (absence(&error), kernels) {
+                    (Some(reason), KernelSource::Embedded) => Arc::new(simt::Simt::instead_of_a_gpu(&reason)),
+                    (Some(_), KernelSource::File(_)) => simt()?,
+                    (None, _) => return Err(error),
                 },
             },
         };

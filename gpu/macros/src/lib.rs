@@ -7,7 +7,7 @@
 //!
 //! yields
 //! 1. the function itself, generic over the machine it runs on;
-//! 2. on the GPU, the entry point `scale` that calls it;
+//! 2. on the GPU, the entry point `scale` that calls it, marked as the compiler at hand wants it marked;
 //! 3. on the host, a handle `Scale` that implements `launch::Kernel`: the entry point's name, the block shape, the bytes
 //!    of shared memory, and the parameter types, so that a launch with other arguments does not compile.
 
@@ -94,12 +94,23 @@ fn expand(shape: &Shape, mut function: ItemFn) -> syn::Result<Tokens> {
     Ok(quote! {
         #function
 
-        #[cfg(target_arch = "nvptx64")]
+        #[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
         const _: () = {
             #[unsafe(export_name = stringify!(#name))]
             unsafe extern "ptx-kernel" fn entry(#(#names: #types),*) {
                 // SAFETY: whoever launches the entry point answers for the kernel's contract.
                 unsafe { #name(crate::device::DeviceThread::current(), #(#names),*) }
+            }
+        };
+
+        // `cuda_std`'s own attribute marks the entry point for its backend and exports it under the function's name, so
+        // it bears the kernel's; `self` is the module around, where the kernel is.
+        #[cfg(feature = "rust-cuda")]
+        const _: () = {
+            #[::cuda_std::kernel]
+            pub unsafe fn #name(#(#names: #types),*) {
+                // SAFETY: whoever launches the entry point answers for the kernel's contract.
+                unsafe { self::#name(crate::device::DeviceThread::current(), #(#names),*) }
             }
         };
 

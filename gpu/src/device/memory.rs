@@ -65,11 +65,11 @@ unsafe impl<T: Element> Send for GlobalMut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Element> Sync for GlobalMut<T> {}
 
-/// How an address in shared memory looks: 32 bits in its own address space on the GPU, a pointer on the host.
-#[cfg(target_os = "cuda")]
+/// How an address in shared memory looks to rustc's `nvptx64` target, which knows no address spaces: 32 bits.
+#[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 pub(super) type SharedAddress = u32;
-/// How an address in shared memory looks: 32 bits in its own address space on the GPU, a pointer on the host.
-#[cfg(not(target_os = "cuda"))]
+/// How an address in shared memory looks: a pointer, on the host and to rust-cuda, which infers the address space.
+#[cfg(not(all(target_os = "cuda", not(feature = "rust-cuda"))))]
 pub(super) type SharedAddress = *mut u8;
 
 /// Memory shared by the threads of one block.

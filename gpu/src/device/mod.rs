@@ -13,12 +13,16 @@
 #[cfg(not(target_os = "cuda"))]
 pub mod host;
 mod memory;
-#[cfg(target_arch = "nvptx64")]
+#[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 mod nvptx;
+#[cfg(feature = "rust-cuda")]
+mod rust_cuda;
 
 pub use memory::{Element, Global, GlobalMut, Shared};
-#[cfg(target_arch = "nvptx64")]
+#[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 pub use nvptx::{NvptxThread as DeviceThread, trap};
+#[cfg(feature = "rust-cuda")]
+pub use rust_cuda::RustCudaThread as DeviceThread;
 
 /// Extents or an index in up to three dimensions, `x` fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -58,6 +58,10 @@ pub struct Arguments {
     #[arg(long, value_name = "auto|cuda:I|simt", default_value_t = Selector::Auto)]
     pub(super) device: Selector,
 
+    /// Takes the kernels from this file, to compare compilers [default: those in the program]
+    #[arg(long, value_name = "FILE.ptx")]
+    pub(super) kernels_from: Option<PathBuf>,
+
     /// Measured runs of each mode [default: 10 on a GPU, 3 on the CPU]
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

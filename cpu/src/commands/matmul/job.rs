@@ -7,7 +7,7 @@ use gpu::matmul::{MatmulKernel, Shape};
 
 use super::Error;
 use super::arguments::{Arguments, Destination, KernelChoice, VerifyChoice};
-use crate::device::Selector;
+use crate::device::{KernelSource, Selector};
 use crate::matmul::{Mode, Plan};
 use crate::verify::Method;
 
@@ -22,6 +22,8 @@ pub struct Job {
     pub kernel: MatmulKernel,
     /// Which device.
     pub device: Selector,
+    /// Where its kernels come from.
+    pub kernels: KernelSource,
     iterations: Option<u32>,
     warmup: Option<u32>,
     /// Of the random matrices.
@@ -79,6 +81,7 @@ impl Job {
                 KernelChoice::Auto | KernelChoice::Tiled => MatmulKernel::Tiled,
             },
             device: arguments.device,
+            kernels: arguments.kernels_from.clone().map_or(KernelSource::Embedded, KernelSource::File),
             iterations: arguments.iters,
             warmup: arguments.warmup,
             seed: arguments.seed,

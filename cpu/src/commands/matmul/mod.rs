@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
     job.files().try_for_each(output::check)?;
     let inputs = Inputs::read(&job)?;
     let budget = job.pinned_limit.map_or_else(PinnedBudget::from_available_memory, PinnedBudget::limited_to);
-    let device = Device::open(job.device, budget)?;
+    let device = Device::open_with(job.device, budget, &job.kernels)?;
     let shapes = inputs.shapes(&job, device.is_simt())?;
     for &shape in &shapes {
         check_needs(&device, shape, &job.modes, job.verify.bytes_needed(shape))?;
