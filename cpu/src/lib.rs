@@ -10,10 +10,12 @@
 //! | [`verify`] | is C = A·B right? |
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
 //! | [`report`] | tables, JSON, CSV, explanations |
+//! | [`doctor`] | what is here, whether it is as it should be, what to do |
 //! | [`commands`] | the command line |
 
 pub mod commands;
 pub mod device;
+pub mod doctor;
 pub mod driver;
 pub mod matmul;
 pub mod matrix;

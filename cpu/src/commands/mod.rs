@@ -4,6 +4,7 @@
 //! something failed or a result is wrong, 2 if the arguments make no sense.
 
 mod console;
+pub mod doctor;
 pub mod matmul;
 
 use std::io::{self, Write};
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use console::Console;
+
+use crate::doctor::Verdict;
 
 /// Kernels written in Rust, driven over pageable, pinned and zero-copy host memory, verified, measured and explained.
 #[derive(Debug, Parser)]
@@ -24,7 +27,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// One matrix product over every kind of host memory: verified, staged, compared, explained
-    Matmul(matmul::Arguments),
+    Matmul(Box<matmul::Arguments>),
+    /// What is here, whether it is as it should be, what to do: driver, GPUs, link, memory, kernels
+    Doctor(doctor::Arguments),
 }
 
 /// Runs the program; `main` has nothing to add.
@@ -33,6 +38,11 @@ pub fn main() -> ExitCode {
     let mut console = Console::new();
     let outcome = match command {
         Command::Matmul(arguments) => matmul::run(&arguments, &mut console),
+        Command::Doctor(arguments) => match doctor::run(&arguments, &mut console) {
+            Ok(Verdict::Bad) => return ExitCode::FAILURE,
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -150,7 +150,8 @@ fn load(text: &str) -> Result<Module, DriverError> {
     Ok(Module(module))
 }
 
-fn pci_bus_id(device: &CudaDevice) -> Option<String> {
+/// Where a GPU sits on the PCI bus, such as `0000:01:00.0`.
+pub(crate) fn pci_bus_id(device: &CudaDevice) -> Option<String> {
     let mut text = [0; 32];
     // SAFETY: a buffer of ours, as long as the call is told.
     let code = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, device.as_raw()) };
