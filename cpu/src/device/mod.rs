@@ -42,6 +42,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpu::device::Element;
 
 pub(crate) use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+pub(crate) use cuda::pci_bus_id;
 pub use error::DeviceError;
 pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
 pub use kernels::{KernelFileError, KernelSource};
