@@ -91,28 +91,12 @@ fn expand(shape: &Shape, mut function: ItemFn) -> syn::Result<Tokens> {
     let shared = &shape.shared;
     function.attrs.push(syn::parse_quote!(#[inline(always)]));
 
+    let entry = entry_point(&name, &names, &types);
+
     Ok(quote! {
         #function
 
-        #[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
-        const _: () = {
-            #[unsafe(export_name = stringify!(#name))]
-            unsafe extern "ptx-kernel" fn entry(#(#names: #types),*) {
-                // SAFETY: whoever launches the entry point answers for the kernel's contract.
-                unsafe { #name(crate::device::DeviceThread::current(), #(#names),*) }
-            }
-        };
-
-        // `cuda_std`'s own attribute marks the entry point for its backend and exports it under the function's name, so
-        // it bears the kernel's; `self` is the module around, where the kernel is.
-        #[cfg(feature = "rust-cuda")]
-        const _: () = {
-            #[::cuda_std::kernel]
-            pub unsafe fn #name(#(#names: #types),*) {
-                // SAFETY: whoever launches the entry point answers for the kernel's contract.
-                unsafe { self::#name(crate::device::DeviceThread::current(), #(#names),*) }
-            }
-        };
+        #entry
 
         #(#documentation)*
         #[cfg(not(target_os = "cuda"))]
@@ -134,6 +118,35 @@ fn expand(shape: &Shape, mut function: ItemFn) -> syn::Result<Tokens> {
             }
         }
     })
+}
+
+/// The entry point that the GPU's compiler wants to see. The feature is this crate's own, set by `gpu`'s: a `cfg` in the
+/// expansion would ask the features of whichever crate the kernel is in.
+fn entry_point(name: &Ident, names: &[&Ident], types: &[&Type]) -> Tokens {
+    if cfg!(feature = "rust-cuda") {
+        // `cuda_std`'s own attribute marks the entry point for its backend and exports it under the function's name, so
+        // it bears the kernel's; `self` is the module around, where the kernel is.
+        quote! {
+            const _: () = {
+                #[::cuda_std::kernel]
+                pub unsafe fn #name(#(#names: #types),*) {
+                    // SAFETY: whoever launches the entry point answers for the kernel's contract.
+                    unsafe { self::#name(crate::device::DeviceThread::current(), #(#names),*) }
+                }
+            };
+        }
+    } else {
+        quote! {
+            #[cfg(target_os = "cuda")]
+            const _: () = {
+                #[unsafe(export_name = stringify!(#name))]
+                unsafe extern "ptx-kernel" fn entry(#(#names: #types),*) {
+                    // SAFETY: whoever launches the entry point answers for the kernel's contract.
+                    unsafe { #name(crate::device::DeviceThread::current(), #(#names),*) }
+                }
+            };
+        }
+    }
 }
 
 /// The parameters after `gpu`, which are what the host passes.
