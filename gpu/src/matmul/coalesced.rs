@@ -6,7 +6,7 @@
 //! now read 32 neighbouring floats of B in one transaction of 128 bytes, and all read the same element of A, which
 //! the hardware broadcasts. Nothing else changes.
 
-use super::{owned_tile, row_times_column};
+use super::owned_tile;
 use crate::device::{Global, GlobalMut, Gpu};
 use crate::kernel;
 
@@ -35,8 +35,13 @@ pub unsafe fn matmul_coalesced(
     if row >= m || column >= n {
         return; // the last tiles overhang C
     }
-    // SAFETY: row < M and column < N, checked above; A and B hold what the shape says, by this kernel's contract.
-    let sum = unsafe { row_times_column(gpu, a, b, row, column, n, k) };
-    // SAFETY: as above, for C. Blocks own different tiles and threads different elements, so nobody else touches this one.
-    unsafe { gpu.store(c, row as usize * n as usize + column as usize, sum) };
+    let (row, column, n, k) = (row as usize, column as usize, n as usize, k as usize);
+    let mut sum = 0.0;
+    for i in 0..k {
+        // SAFETY: row < M, column < N and i < K, so both are inside A (M·K) and B (K·N); nobody writes them.
+        let (a, b) = unsafe { (gpu.load(a, row * k + i), gpu.load(b, i * n + column)) };
+        sum = gpu.mul_add(a, b, sum);
+    }
+    // SAFETY: row < M and column < N; this thread alone owns the element.
+    unsafe { gpu.store(c, row * n + column, sum) };
 }

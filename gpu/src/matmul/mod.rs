@@ -17,7 +17,7 @@ pub mod tiled;
 #[cfg(not(target_os = "cuda"))]
 pub use host::{LaunchError, MatmulKernel, Shape, ShapeError};
 
-use crate::device::{Global, Gpu};
+use crate::device::Gpu;
 
 /// Which tile of C this block owns, as (tile row, tile column) in a grid of tiles that is `tile_columns` wide.
 ///
@@ -28,28 +28,4 @@ fn owned_tile(gpu: impl Gpu, tile_columns: u32) -> (u32, u32) {
     let block = gpu.block_idx().x;
     let tile_columns = tile_columns.max(1); // N ≥ 1 already; said here so that no division-by-zero panic is compiled in
     (block / tile_columns, block % tile_columns)
-}
-
-/// Row `row` of A times column `column` of B, straight from global memory: what one thread does in the first two rungs.
-///
-/// # Safety
-/// A holds K elements in each row up to `row`, B holds N in each of K rows, column < N.
-#[inline(always)]
-unsafe fn row_times_column(
-    gpu: impl Gpu,
-    a: Global<f32>,
-    b: Global<f32>,
-    row: u32,
-    column: u32,
-    n: u32,
-    k: u32,
-) -> f32 {
-    let (row, column, n, k) = (row as usize, column as usize, n as usize, k as usize);
-    let mut sum = 0.0;
-    for i in 0..k {
-        // SAFETY: the caller's: i < K and column < N, so both are inside A and B, which nobody writes.
-        let (a, b) = unsafe { (gpu.load(a, row * k + i), gpu.load(b, i * n + column)) };
-        sum = gpu.mul_add(a, b, sum);
-    }
-    sum
 }

@@ -6,7 +6,7 @@
 //! first and is wrong for the memory: the 32 lanes of a warp differ in `x`, so at each step they read 16 different rows
 //! of A, K floats apart, and each read fetches a sector of 32 bytes to use 4.
 
-use super::{owned_tile, row_times_column};
+use super::owned_tile;
 use crate::device::{Global, GlobalMut, Gpu};
 use crate::kernel;
 
@@ -25,8 +25,13 @@ pub unsafe fn matmul_naive(gpu: impl Gpu, a: Global<f32>, b: Global<f32>, c: Glo
     if row >= m || column >= n {
         return; // the last tiles overhang C
     }
-    // SAFETY: row < M and column < N, checked above; A and B hold what the shape says, by this kernel's contract.
-    let sum = unsafe { row_times_column(gpu, a, b, row, column, n, k) };
-    // SAFETY: as above, for C. Blocks own different tiles and threads different elements, so nobody else touches this one.
-    unsafe { gpu.store(c, row as usize * n as usize + column as usize, sum) };
+    let (row, column, n, k) = (row as usize, column as usize, n as usize, k as usize);
+    let mut sum = 0.0;
+    for i in 0..k {
+        // SAFETY: row < M, column < N and i < K, so both are inside A (M·K) and B (K·N); nobody writes them.
+        let (a, b) = unsafe { (gpu.load(a, row * k + i), gpu.load(b, i * n + column)) };
+        sum = gpu.mul_add(a, b, sum);
+    }
+    // SAFETY: row < M and column < N; this thread alone owns the element.
+    unsafe { gpu.store(c, row * n + column, sum) };
 }
