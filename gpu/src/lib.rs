@@ -6,6 +6,7 @@
 //!
 //! | module | what is there |
 //! |---|---|
+//! | [`access`] | how kernels touch memory: in order, strided, scrambled, chained |
 //! | [`device`] | the little a kernel needs, one interface with an implementation per compiler |
 //! | [`launch`] | the host's view of a kernel: its name, block shape, shared memory, typed arguments |
 //! | [`matmul`] | matrix products, one file per rung of the ladder |
@@ -18,6 +19,7 @@
 #[cfg(not(target_os = "cuda"))]
 extern crate std;
 
+pub mod access;
 pub mod device;
 #[cfg(not(target_os = "cuda"))]
 pub mod launch;

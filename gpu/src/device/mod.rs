@@ -16,7 +16,7 @@ mod memory;
 #[cfg(target_arch = "nvptx64")]
 mod nvptx;
 
-pub use memory::{Element, Global, GlobalMut, Shared};
+pub use memory::{Element, Global, GlobalMut, Shared, Word};
 #[cfg(target_arch = "nvptx64")]
 pub use nvptx::{NvptxThread as DeviceThread, trap};
 
@@ -82,6 +82,37 @@ pub trait Gpu: Copy {
     /// `index` is inside the allocation, and no other thread reads or writes the element during the launch, unless a
     /// barrier lies between the two and they are of one block.
     unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T);
+
+    /// Reads element `index` of memory that the kernel also writes.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, and no other thread writes the element during the launch, unless a barrier lies
+    /// between the two and they are of one block.
+    unsafe fn load_mut<T: Element>(self, from: GlobalMut<T>, index: usize) -> T;
+
+    /// Reads four neighbouring words in one access of 16 bytes, the widest there is.
+    ///
+    /// # Safety
+    /// `index` is a multiple of 4 in an allocation aligned to 16 bytes, `index + 3` is inside it, and no thread writes the
+    /// four during the launch.
+    unsafe fn load4<T: Word>(self, from: Global<T>, index: usize) -> [T; 4];
+
+    /// Writes four neighbouring words in one access of 16 bytes.
+    ///
+    /// # Safety
+    /// As for [`load4`](Self::load4), and no other thread touches the four during the launch.
+    unsafe fn store4<T: Word>(self, to: GlobalMut<T>, index: usize, value: [T; 4]);
+
+    /// Adds to element `index` of global memory in one step that no other addition comes between; returns what was there.
+    /// Device-wide, and orders nothing else.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, which is device memory, and the element is touched only by atomic operations during
+    /// the launch. Over PCI Express an addition to host memory is not atomic against the host.
+    unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32;
+
+    /// A clock that all threads share, in nanoseconds. Its steps may be as coarse as a microsecond.
+    fn nanoseconds(self) -> u64;
 
     /// The block's shared memory from byte `offset` on, seen as elements of `T`. Its contents are undefined until
     /// written; `simt` fills it with a NaN pattern.
