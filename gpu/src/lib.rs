@@ -6,6 +6,7 @@
 //!
 //! | module | what is there |
 //! |---|---|
+//! | [`access`] | how kernels touch memory: in order, strided, scrambled, chained |
 //! | [`device`] | the little a kernel needs, one interface with an implementation per compiler |
 //! | [`launch`] | the host's view of a kernel: its name, block shape, shared memory, typed arguments |
 //! | [`matmul`] | matrix products, one file per rung of the ladder |
@@ -18,6 +19,7 @@
     all(target_os = "cuda", not(feature = "rust-cuda")),
     feature(abi_ptx, asm_experimental_arch, core_float_math, stdarch_nvptx)
 )]
+#![cfg_attr(all(target_os = "cuda", feature = "rust-cuda"), feature(asm_experimental_arch))]
 // The attribute of crates.io's cuda_std, which the host checks against, expands to a condition on `nvptx`, no more a
 // target.
 #![cfg_attr(feature = "rust-cuda", allow(unexpected_cfgs))]
@@ -25,6 +27,7 @@
 #[cfg(not(target_os = "cuda"))]
 extern crate std;
 
+pub mod access;
 pub mod device;
 #[cfg(not(target_os = "cuda"))]
 pub mod launch;

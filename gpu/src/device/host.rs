@@ -2,8 +2,12 @@
 //! sees, and the little that it asks of the scheduler in return.
 
 use core::mem::size_of;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
 
 /// What a thread asks of whoever schedules it.
 pub trait Scheduler {
@@ -62,15 +66,27 @@ impl Gpu for HostThread<'_> {
     }
 
     #[inline(always)]
-    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T {
-        // SAFETY: the caller's: `index` is inside the allocation and nobody writes it.
-        unsafe { from.0.add(index).read() }
+    unsafe fn load4<T: Word>(self, from: Global<T>, index: usize) -> [T; 4] {
+        // SAFETY: the caller's: four elements inside the allocation, which nobody writes.
+        unsafe { from.0.add(index).cast::<[T; 4]>().read() }
     }
 
     #[inline(always)]
-    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T) {
-        // SAFETY: the caller's: `index` is inside the allocation and this thread alone touches it.
-        unsafe { to.0.add(index).write(value) }
+    unsafe fn store4<T: Word>(self, to: GlobalMut<T>, index: usize, value: [T; 4]) {
+        // SAFETY: the caller's: four elements inside the allocation, which this thread alone touches.
+        unsafe { to.0.add(index).cast::<[T; 4]>().write(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32 {
+        // SAFETY: the caller's: the element is inside the allocation, aligned, and touched by atomic operations alone.
+        unsafe { AtomicU32::from_ptr(to.0.add(index)) }.fetch_add(value, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn nanoseconds(self) -> u64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
 
     #[inline(always)]

@@ -22,6 +22,18 @@ macro_rules! element {
 }
 element!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 
+/// An element of 4 bytes, of which four make one access of 16.
+///
+/// # Safety
+/// `size_of` is 4.
+pub unsafe trait Word: Element {}
+// SAFETY: 4 bytes.
+unsafe impl Word for u32 {}
+// SAFETY: 4 bytes.
+unsafe impl Word for i32 {}
+// SAFETY: 4 bytes.
+unsafe impl Word for f32 {}
+
 /// Global memory that nobody writes while the kernel runs.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ mod nvptx;
 #[cfg(feature = "rust-cuda")]
 mod rust_cuda;
 
-pub use memory::{Element, Global, GlobalMut, Shared};
+pub use memory::{Element, Global, GlobalMut, Shared, Word};
 #[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 pub use nvptx::{NvptxThread as DeviceThread, trap};
 #[cfg(feature = "rust-cuda")]
@@ -78,14 +78,57 @@ pub trait Gpu: Copy {
     ///
     /// # Safety
     /// `index` is inside the allocation, and no thread writes the element during the launch.
-    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T;
+    #[inline(always)]
+    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T {
+        // SAFETY: the caller's: `index` is inside the allocation and nobody writes it.
+        unsafe { from.0.add(index).read() }
+    }
 
     /// Writes element `index` of global memory.
     ///
     /// # Safety
     /// `index` is inside the allocation, and no other thread reads or writes the element during the launch, unless a
     /// barrier lies between the two and they are of one block.
-    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T);
+    #[inline(always)]
+    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T) {
+        // SAFETY: the caller's: `index` is inside the allocation and this thread alone touches it.
+        unsafe { to.0.add(index).write(value) }
+    }
+
+    /// Reads element `index` of memory that the kernel also writes.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, and no other thread writes the element during the launch, unless a barrier lies
+    /// between the two and they are of one block.
+    #[inline(always)]
+    unsafe fn load_mut<T: Element>(self, from: GlobalMut<T>, index: usize) -> T {
+        // SAFETY: the caller's: `index` is inside the allocation and nobody else writes it.
+        unsafe { from.0.add(index).read() }
+    }
+
+    /// Reads four neighbouring words in one access of 16 bytes, the widest there is.
+    ///
+    /// # Safety
+    /// `index` is a multiple of 4 in an allocation aligned to 16 bytes, `index + 3` is inside it, and no thread writes the
+    /// four during the launch.
+    unsafe fn load4<T: Word>(self, from: Global<T>, index: usize) -> [T; 4];
+
+    /// Writes four neighbouring words in one access of 16 bytes.
+    ///
+    /// # Safety
+    /// As for [`load4`](Self::load4), and no other thread touches the four during the launch.
+    unsafe fn store4<T: Word>(self, to: GlobalMut<T>, index: usize, value: [T; 4]);
+
+    /// Adds to element `index` of global memory in one step that no other addition comes between; returns what was there.
+    /// Device-wide, and orders nothing else.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation, which is device memory, and the element is touched only by atomic operations during
+    /// the launch. Over PCI Express an addition to host memory is not atomic against the host.
+    unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32;
+
+    /// A clock that all threads share, in nanoseconds. Its steps may be as coarse as a microsecond.
+    fn nanoseconds(self) -> u64;
 
     /// The block's shared memory from byte `offset` on, seen as elements of `T`. Its contents are undefined until
     /// written; `simt` fills it with a NaN pattern.

@@ -6,7 +6,7 @@
 use core::arch::{asm, global_asm, nvptx};
 use core::mem::{MaybeUninit, size_of};
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared};
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
 
 global_asm!(".extern .shared .align 128 .b8 dynamic_shared[];");
 
@@ -62,15 +62,47 @@ impl Gpu for NvptxThread {
     }
 
     #[inline(always)]
-    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T {
-        // SAFETY: the caller's: `index` is inside the allocation and nobody writes it.
-        unsafe { from.0.add(index).read() }
+    unsafe fn load4<T: Word>(self, from: Global<T>, index: usize) -> [T; 4] {
+        let (a, b, c, d): (u32, u32, u32, u32);
+        // SAFETY: the caller's: 16 aligned bytes inside the allocation, which nobody writes, so they may come through the
+        // read-only path. LLVM does not always merge four reads into one access, so the access is spelled out.
+        unsafe {
+            let address = from.0.add(index);
+            asm!("ld.global.nc.v4.b32 {{{0}, {1}, {2}, {3}}}, [{4}];", out(reg32) a, out(reg32) b, out(reg32) c,
+                out(reg32) d, in(reg64) address, options(pure, readonly, nostack, preserves_flags));
+            core::mem::transmute_copy(&[a, b, c, d])
+        }
     }
 
     #[inline(always)]
-    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T) {
-        // SAFETY: the caller's: `index` is inside the allocation and this thread alone touches it.
-        unsafe { to.0.add(index).write(value) }
+    unsafe fn store4<T: Word>(self, to: GlobalMut<T>, index: usize, value: [T; 4]) {
+        // SAFETY: the caller's: 16 aligned bytes inside the allocation, which this thread alone touches; a `Word` is 4 bytes.
+        unsafe {
+            let [a, b, c, d]: [u32; 4] = core::mem::transmute_copy(&value);
+            let address = to.0.add(index);
+            asm!("st.global.v4.b32 [{0}], {{{1}, {2}, {3}, {4}}};", in(reg64) address, in(reg32) a, in(reg32) b,
+                in(reg32) c, in(reg32) d, options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32 {
+        let before;
+        // SAFETY: the caller's: the element is inside the allocation and touched by atomic operations alone.
+        unsafe {
+            let address = to.0.add(index);
+            asm!("atom.global.add.u32 {0}, [{1}], {2};", out(reg32) before, in(reg64) address, in(reg32) value,
+                options(nostack, preserves_flags));
+        }
+        before
+    }
+
+    #[inline(always)]
+    fn nanoseconds(self) -> u64 {
+        let now;
+        // SAFETY: reads a special register. Not pure: it differs each time.
+        unsafe { asm!("mov.u64 {0}, %globaltimer;", out(reg64) now, options(nomem, nostack, preserves_flags)) };
+        now
     }
 
     #[inline(always)]

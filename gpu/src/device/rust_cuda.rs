@@ -11,7 +11,7 @@ use core::mem::size_of;
 
 use cuda_std::{GpuFloat, thread};
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared};
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
 
 unsafe extern "C" {
     /// The block's dynamic shared memory. `cuda_std::shared::dynamic_shared_mem` declares its own with a length of 16
@@ -66,15 +66,27 @@ impl Gpu for RustCudaThread {
     }
 
     #[inline(always)]
-    unsafe fn load<T: Element>(self, from: Global<T>, index: usize) -> T {
-        // SAFETY: the caller's: `index` is inside the allocation and nobody writes it.
-        unsafe { from.0.add(index).read() }
+    unsafe fn load4<T: Word>(self, from: Global<T>, index: usize) -> [T; 4] {
+        // SAFETY: the caller's: 16 aligned bytes inside the allocation. The backend makes one access of a struct that is
+        // aligned to its size.
+        unsafe { from.0.add(index).cast::<Quad<T>>().read() }.0
     }
 
     #[inline(always)]
-    unsafe fn store<T: Element>(self, to: GlobalMut<T>, index: usize, value: T) {
-        // SAFETY: the caller's: `index` is inside the allocation and this thread alone touches it.
-        unsafe { to.0.add(index).write(value) }
+    unsafe fn store4<T: Word>(self, to: GlobalMut<T>, index: usize, value: [T; 4]) {
+        // SAFETY: as above, and this thread alone touches them.
+        unsafe { to.0.add(index).cast::<Quad<T>>().write(Quad(value)) }
+    }
+
+    #[inline(always)]
+    unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32 {
+        // SAFETY: the caller's: the element is inside the allocation and touched by atomic operations alone.
+        unsafe { atomic_add(to.0.add(index), value) }
+    }
+
+    #[inline(always)]
+    fn nanoseconds(self) -> u64 {
+        global_timer()
     }
 
     #[inline(always)]
@@ -101,4 +113,40 @@ impl Gpu for RustCudaThread {
     fn mul_add(self, a: f32, b: f32, c: f32) -> f32 {
         GpuFloat::mul_add(a, b, c)
     }
+}
+
+/// Four words that are read and written as one.
+#[repr(C, align(16))]
+struct Quad<T: Word>([T; 4]);
+
+// What `cuda_std` has nothing for. The host has no such registers; there the check of names and types ends.
+
+#[cfg(target_os = "cuda")]
+#[inline(always)]
+unsafe fn atomic_add(to: *mut u32, value: u32) -> u32 {
+    let before;
+    // SAFETY: the caller's: `to` is touched by atomic operations alone.
+    unsafe {
+        core::arch::asm!("atom.global.add.u32 {0}, [{1}], {2};", out(reg32) before, in(reg64) to, in(reg32) value);
+    }
+    before
+}
+
+#[cfg(target_os = "cuda")]
+#[inline(always)]
+fn global_timer() -> u64 {
+    let now;
+    // SAFETY: reads a special register.
+    unsafe { core::arch::asm!("mov.u64 {0}, %globaltimer;", out(reg64) now) };
+    now
+}
+
+#[cfg(not(target_os = "cuda"))]
+unsafe fn atomic_add(_: *mut u32, _: u32) -> u32 {
+    unreachable!("this implementation runs on a GPU alone")
+}
+
+#[cfg(not(target_os = "cuda"))]
+fn global_timer() -> u64 {
+    unreachable!("this implementation runs on a GPU alone")
 }
