@@ -17,7 +17,7 @@ use fake::{Fake, with_fake};
 /// The first device of a driver that is configured anew.
 fn open(fake: &Fake, config: &str) -> Result<Device, DeviceError> {
     fake.configure(config);
-    Device::open(Selector::Cuda(0), PinnedBudget::limited_to(1 << 20))
+    Device::open(Selector::Cuda(0), PinnedBudget::limited_to(256 << 20))
 }
 
 /// How a scope ends.
@@ -217,7 +217,7 @@ fn every_thread_gets_the_context_that_it_needs() {
     with_fake("every_thread_gets_the_context_that_it_needs", "", |fake| {
         fake.configure("devices=2");
         let [first, second] = [0, 1].map(|ordinal| {
-            Device::open(Selector::Cuda(ordinal), PinnedBudget::limited_to(1 << 20)).expect("the fake has two")
+            Device::open(Selector::Cuda(ordinal), PinnedBudget::limited_to(256 << 20)).expect("the fake has two")
         });
         std::thread::scope(|threads| {
             for devices in [[&first, &second], [&second, &first]] {
@@ -273,7 +273,7 @@ fn a_wait_that_proves_nothing_ends_the_process() {
     const TEST: &str = "a_wait_that_proves_nothing_ends_the_process";
     const CHILD: &str = "PAGELOCK_DYING_CHILD";
     if let Ok(end) = std::env::var(CHILD) {
-        let device = Device::open(Selector::Cuda(0), PinnedBudget::limited_to(1 << 20)).unwrap();
+        let device = Device::open(Selector::Cuda(0), PinnedBudget::limited_to(256 << 20)).unwrap();
         let end = [End::Success, End::Error, End::Panic].into_iter().find(|it| format!("{it:?}") == end).unwrap();
         let _ = panic::catch_unwind(AssertUnwindSafe(|| round_trip(&device, end)));
         println!("the scope has returned");

@@ -1,6 +1,6 @@
 //! Allocations, and what an address belongs to.
 
-use std::alloc::{Layout, alloc};
+use std::ffi::{c_int, c_void};
 
 use crate::error;
 use crate::state::State;
@@ -49,6 +49,11 @@ impl Allocation {
     }
 }
 
+unsafe extern "C" {
+    fn mmap(at: *mut c_void, length: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    fn munmap(at: *mut c_void, length: usize) -> c_int;
+}
+
 /// A range of bytes of an allocation: where it is, and whose.
 pub struct Place {
     pub host: usize,
@@ -77,10 +82,10 @@ impl State {
         if used.checked_add(bytes).is_none_or(|sum| sum > limit) {
             return Err(error::OUT_OF_MEMORY);
         }
-        let layout = Layout::from_size_align(bytes, 4096).map_err(|_| error::OUT_OF_MEMORY)?;
-        // SAFETY: the size is not 0.
-        let host = unsafe { alloc(layout) };
-        if host.is_null() {
+        // Read and write, private and anonymous. From the system and not from an allocator, which keeps what is freed.
+        // SAFETY: asks for new pages; the length is not 0.
+        let host = unsafe { mmap(std::ptr::null_mut(), bytes, 3, 0x22, -1, 0) }.cast::<u8>();
+        if host as isize == -1 {
             return Err(error::OUT_OF_MEMORY);
         }
         // SAFETY: just allocated with this many bytes.
@@ -140,9 +145,8 @@ impl State {
                 self.cancel(&name);
             }
         } else if allocation.kind != Kind::Registered {
-            let layout = Layout::from_size_align(allocation.bytes, 4096).expect("as allocated");
-            // SAFETY: `allocate` made it with this layout, it has left the table, and no queue refers to it.
-            unsafe { std::alloc::dealloc(allocation.host as *mut u8, layout) };
+            // SAFETY: `allocate` mapped it with this length, it has left the table, and no queue refers to it.
+            unsafe { munmap(allocation.host as *mut c_void, allocation.bytes) };
         }
         Ok(())
     }

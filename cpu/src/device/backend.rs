@@ -17,6 +17,17 @@ pub(crate) struct HostFlags {
     pub portable: bool,
     /// Visible to kernels.
     pub mapped: bool,
+    /// Not cached by the CPU: its writes are combined, its reads crawl.
+    pub write_combined: bool,
+}
+
+/// What may be done with host memory that is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostAccess {
+    /// Host and device read and write it.
+    ReadWrite,
+    /// Nobody writes it, as a file that is mapped for reading.
+    ReadOnly,
 }
 
 /// What kind of host memory a copy touches.
@@ -75,10 +86,22 @@ pub(crate) unsafe trait Backend: Send + Sync {
     /// It came from `alloc_host` of this device, was not freed, and no work that uses it is pending.
     unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError>;
 
+    /// Page-locks and maps host memory that is there already; `bytes` is not 0. No part of it may be registered already.
+    ///
+    /// # Safety
+    /// It stays allocated until it was unregistered.
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize, access: HostAccess) -> Result<(), DeviceError>;
+
+    /// Undoes `register_host`.
+    ///
+    /// # Safety
+    /// It was registered with this device by that start, and no work that uses it is pending.
+    unsafe fn unregister_host(&self, start: NonNull<u8>) -> Result<(), DeviceError>;
+
     /// Where the device sees mapped host memory.
     ///
     /// # Safety
-    /// It came from `alloc_host` of this device with the mapped flag, and is alive.
+    /// It came from `alloc_host` of this device with the mapped flag, or was registered with it, and is alive.
     unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError>;
 
     /// A new stream.
@@ -122,6 +145,11 @@ pub(crate) unsafe trait RawStream: Send {
 
     /// The device's time between two marks; waits for the later one.
     fn elapsed(&self, from: usize, to: usize) -> Result<Duration, DeviceError>;
+
+    /// Waits until a mark is reached.
+    fn wait_for(&self, mark: usize) -> Result<(), DeviceError> {
+        self.elapsed(mark, mark).map(drop)
+    }
 
     /// Waits for everything enqueued so far.
     fn synchronize(&self) -> Result<(), DeviceError>;

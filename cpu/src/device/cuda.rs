@@ -16,7 +16,7 @@ use cust::stream::{Stream as CudaStream, StreamFlags};
 use cust::{CudaFlags, sys};
 use ptx::Image;
 
-use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+use super::backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
 use super::error::DeviceError;
 use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
 use super::kernels::{KernelFile, KernelSource};
@@ -27,6 +27,7 @@ use crate::driver::{self, DriverError};
 pub struct Cuda {
     shared: Arc<Shared>,
     info: DeviceInfo,
+    can_register_read_only: bool,
 }
 
 /// The context and what lives in it. Streams keep it alive.
@@ -100,8 +101,17 @@ impl Cuda {
             name,
             notes,
         };
-        Ok(Self { shared, info })
+        Ok(Self { shared, info, can_register_read_only: can_register_read_only(&device) })
     }
+}
+
+/// Whether memory that nobody may write can be page-locked; an older driver does not know the question.
+fn can_register_read_only(device: &CudaDevice) -> bool {
+    let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED;
+    let mut value = 0;
+    // SAFETY: a place to write to; the device came from the driver.
+    let code = unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
+    code == sys::CUresult::CUDA_SUCCESS && value != 0
 }
 
 /// Loads the first image that the driver takes, best first. An image whose PTX version is newer than the driver is passed
@@ -257,6 +267,9 @@ unsafe impl Backend for Cuda {
         if flags.mapped {
             bits |= sys::CU_MEMHOSTALLOC_DEVICEMAP;
         }
+        if flags.write_combined {
+            bits |= sys::CU_MEMHOSTALLOC_WRITECOMBINED;
+        }
         let mut start: *mut c_void = ptr::null_mut();
         // SAFETY: a place of ours to write to.
         let outcome = driver::call("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&mut start, bytes, bits) });
@@ -271,6 +284,35 @@ unsafe impl Backend for Cuda {
         self.shared.bind()?;
         // SAFETY: the caller promises that `alloc_host` gave the memory and that nothing uses it.
         Ok(driver::call("cuMemFreeHost", unsafe { sys::cuMemFreeHost(start.as_ptr().cast()) })?)
+    }
+
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize, access: HostAccess) -> Result<(), DeviceError> {
+        if !self.info.can_map_host_memory {
+            return Err(DeviceError::CannotMap { name: self.info.name.clone() });
+        }
+        if access == HostAccess::ReadOnly && !self.can_register_read_only {
+            return Err(DeviceError::CannotRegisterReadOnly { name: self.info.name.clone() });
+        }
+        self.shared.bind()?;
+        let mut bits = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
+        if access == HostAccess::ReadOnly {
+            bits |= sys::CU_MEMHOSTREGISTER_READ_ONLY;
+        }
+        // SAFETY: the caller's: the memory is there and stays until it was unregistered.
+        let code = unsafe { sys::cuMemHostRegister_v2(start.as_ptr().cast(), bytes, bits) };
+        driver::call("cuMemHostRegister", code).map_err(|reason| match reason.code() {
+            sys::CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED => {
+                DeviceError::AlreadyRegistered { bytes: bytes as u64 }
+            }
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::NotPinned { asked: bytes as u64, reason },
+            _ => reason.into(),
+        })
+    }
+
+    unsafe fn unregister_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        self.shared.bind()?;
+        // SAFETY: the caller's.
+        Ok(driver::call("cuMemHostUnregister", unsafe { sys::cuMemHostUnregister(start.as_ptr().cast()) })?)
     }
 
     unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError> {

@@ -96,6 +96,39 @@ pub enum DeviceError {
         /// Bytes each.
         element_bytes: usize,
     },
+    /// Part of the memory is page-locked already.
+    #[error(
+        "{} of memory were to be page-locked, and part of them is already: a range can be registered once. \
+         Use the buffer that has it, or drop that first", ByteSize(*bytes)
+    )]
+    AlreadyRegistered {
+        /// Bytes of the range.
+        bytes: u64,
+    },
+    /// The device cannot page-lock memory that nobody may write.
+    #[error("{name} cannot page-lock read-only memory, such as a file mapped for reading; read the file instead")]
+    CannotRegisterReadOnly {
+        /// The device.
+        name: String,
+    },
+    /// The system starts no more threads.
+    #[error("{asked} threads could not be started: {why}. Take fewer")]
+    NoThreads {
+        /// Threads asked for.
+        asked: usize,
+        /// What the system said.
+        why: String,
+    },
+    /// Elements beyond the end of a buffer.
+    #[error("{elements} elements from {at} on reach beyond the {len} that the buffer has")]
+    OutOfRange {
+        /// Where they begin.
+        at: usize,
+        /// How many.
+        elements: usize,
+        /// Elements of the buffer.
+        len: usize,
+    },
     /// A copy between buffers of different lengths.
     #[error("a copy of {from} elements into a buffer of {to}; both sides must have the same length")]
     LengthMismatch {

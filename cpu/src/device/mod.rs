@@ -37,18 +37,22 @@ mod link;
 mod select;
 mod simt;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu::device::Element;
 
-pub(crate) use backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+pub(crate) use backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
 pub(crate) use cuda::pci_bus_id;
 pub use error::DeviceError;
 pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
 pub use kernels::{KernelFileError, KernelSource};
 pub use select::Selector;
 
-use crate::memory::{DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, Stream, run_scope};
+use crate::memory::{
+    DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory, RegisterFileError, RegisteredBuffer,
+    RegisteredFile, Staging, Stream, WriteCombinedBuffer, run_scope,
+};
 
 /// A device that is ready to work, with the budget for memory that is pinned for it.
 pub struct Device {
@@ -137,6 +141,51 @@ impl Device {
     /// The budget or the driver refuses, or the device cannot map host memory.
     pub fn mapped<T: Element>(&self, len: usize) -> Result<MappedBuffer<T>, DeviceError> {
         MappedBuffer::zeroed(&self.backend, &self.budget, len)
+    }
+
+    /// Mapped page-locked memory that the CPU only writes, zeroed.
+    ///
+    /// # Errors
+    /// As [`mapped`](Self::mapped).
+    pub fn write_combined<T: Element>(&self, len: usize) -> Result<WriteCombinedBuffer<T>, DeviceError> {
+        WriteCombinedBuffer::zeroed(&self.backend, &self.budget, len)
+    }
+
+    /// Page-locks and maps memory that is there already. The memory belongs to the buffer until
+    /// [`into_memory`](RegisteredBuffer::into_memory) gives it back, no longer page-locked.
+    ///
+    /// # Errors
+    /// The budget or the driver refuses, or part of it is registered already. The memory comes back with the reason.
+    pub fn register<T: Element>(&self, memory: Vec<T>) -> Result<RegisteredBuffer<T>, RefusedMemory<T>> {
+        RegisteredBuffer::new(&self.backend, &self.budget, memory)
+    }
+
+    /// Maps a file and page-locks the mapping: kernels read the file's pages over the link, with no read and no copy before.
+    /// The elements are those from byte `offset` on; what is left of the last one is not among them.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, `offset` lies beyond its end or fits no element's alignment, the budget or the driver
+    /// refuses, or the device cannot page-lock memory that is read-only.
+    ///
+    /// # Safety
+    /// Nobody changes or shortens the file while the buffer lives, in this process or another: its elements are lent as
+    /// `&[T]`.
+    pub unsafe fn register_file<T: Element>(
+        &self,
+        path: impl AsRef<Path>,
+        offset: usize,
+    ) -> Result<RegisteredFile<T>, RegisterFileError> {
+        // SAFETY: the caller's.
+        unsafe { RegisteredFile::open(&self.backend, &self.budget, path.as_ref(), offset) }
+    }
+
+    /// Threads and page-locked chunks that carry pageable memory. `threads` 0 is as many as pay: up to 8, no more than there
+    /// are cores.
+    ///
+    /// # Errors
+    /// The budget or the driver refuses the chunks, or the system the threads.
+    pub fn staging(&self, threads: usize) -> Result<Staging, DeviceError> {
+        Staging::new(&self.backend, &self.budget, threads)
     }
 
     /// Runs asynchronous work and waits for it: on every way out of `body`, a panic included.

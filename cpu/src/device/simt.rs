@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use simt::Simt as Machine;
 
-use super::backend::{Backend, Copied, HostFlags, RawLaunch, RawStream};
+use super::backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
 use super::error::DeviceError;
 use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
 use crate::memory::AvailableMemory;
@@ -32,6 +32,8 @@ struct Shared {
     bounce: Mutex<Vec<u8>>,
     /// The size of each live allocation, which freeing needs and CUDA's calls do not carry.
     sizes: Mutex<HashMap<usize, Layout>>,
+    /// Where registered ranges begin, and their bytes.
+    registered: Mutex<HashMap<usize, usize>>,
 }
 
 impl Simt {
@@ -49,7 +51,12 @@ impl Simt {
             },
             notes: Vec::new(),
         };
-        let shared = Shared { machine, bounce: Mutex::new(vec![0; BOUNCE_BYTES]), sizes: Mutex::default() };
+        let shared = Shared {
+            machine,
+            bounce: Mutex::new(vec![0; BOUNCE_BYTES]),
+            sizes: Mutex::default(),
+            registered: Mutex::default(),
+        };
         Self { shared: Arc::new(shared), info }
     }
 
@@ -70,6 +77,10 @@ impl Default for Simt {
 impl Shared {
     fn sizes(&self) -> MutexGuard<'_, HashMap<usize, Layout>> {
         self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn registered(&self) -> MutexGuard<'_, HashMap<usize, usize>> {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn alloc(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
@@ -120,6 +131,22 @@ unsafe impl Backend for Simt {
     unsafe fn free_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
         // SAFETY: the caller promises that nothing uses the memory.
         unsafe { self.shared.free(start.as_ptr()) };
+        Ok(())
+    }
+
+    unsafe fn register_host(&self, start: NonNull<u8>, bytes: usize, _: HostAccess) -> Result<(), DeviceError> {
+        let mut registered = self.shared.registered();
+        let (first, end) = (start.as_ptr() as usize, start.as_ptr() as usize + bytes);
+        // As a driver would: ranges may touch and share a page, but not overlap.
+        if registered.iter().any(|(&other, &bytes)| first < other + bytes && other < end) {
+            return Err(DeviceError::AlreadyRegistered { bytes: bytes as u64 });
+        }
+        registered.insert(first, bytes);
+        Ok(())
+    }
+
+    unsafe fn unregister_host(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        self.shared.registered().remove(&(start.as_ptr() as usize));
         Ok(())
     }
 

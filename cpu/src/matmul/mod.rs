@@ -6,6 +6,7 @@
 //! | mode | host memory | A, B | C |
 //! |---|---|---|---|
 //! | `pageable` ([`copied`]) | ordinary | copied, staged by the driver | copied, staged by the driver |
+//! | `staged` ([`copied`]) | ordinary | copied, staged by several threads of ours | the same |
 //! | `pinned` ([`copied`]) | page-locked | copied by the copy engine | copied by the copy engine |
 //! | `mapped` ([`mapped`]) | page-locked, mapped | read by the kernel over the link | written by the kernel over the link |
 
@@ -44,6 +45,8 @@ pub struct Problem<'a> {
 pub enum Mode {
     /// Copies from and to ordinary memory, which the driver stages.
     Pageable,
+    /// Copies from and to ordinary memory, which several threads stage through page-locked chunks.
+    Staged,
     /// Copies from and to page-locked memory.
     Pinned,
     /// No copies: the kernel works on mapped page-locked memory over the link (zero-copy).
@@ -52,13 +55,17 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All of them, in the order of the source article's table.
-    pub const ALL: [Self; 3] = [Self::Pageable, Self::Pinned, Self::Mapped];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Pageable, Self::Staged, Self::Pinned, Self::Mapped];
+
+    /// The three of the source article's table, in its order.
+    pub const ARTICLE: [Self; 3] = [Self::Pageable, Self::Pinned, Self::Mapped];
 
     /// `pageable`, `pinned`, `mapped`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pageable => "pageable",
+            Self::Staged => "staged",
             Self::Pinned => "pinned",
             Self::Mapped => "mapped",
         }
@@ -71,6 +78,7 @@ impl Mode {
     pub fn prepare(self, device: &Device, problem: Problem<'_>) -> Result<Box<dyn Strategy>, DeviceError> {
         Ok(match self {
             Self::Pageable => Box::new(copied::Copied::<PageableBuffer<f32>>::new(device, problem)?),
+            Self::Staged => Box::new(copied::Copied::<copied::StagedBuffer>::new(device, problem)?),
             Self::Pinned => Box::new(copied::Copied::<PinnedBuffer<f32>>::new(device, problem)?),
             Self::Mapped => Box::new(mapped::Mapped::new(device, problem)?),
         })

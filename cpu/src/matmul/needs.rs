@@ -5,7 +5,7 @@ use gpu::matmul::Shape;
 
 use super::Mode;
 use crate::device::{Device, DeviceError};
-use crate::memory::{AvailableMemory, BudgetExceeded};
+use crate::memory::{AvailableMemory, BudgetExceeded, Staging};
 
 /// Why a product is not tried.
 #[derive(Debug, thiserror::Error)]
@@ -98,9 +98,14 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
                 });
             }
         }
-        if mode != Mode::Pageable {
+        let pinned = match mode {
+            Mode::Pageable => 0,
+            Mode::Staged => Staging::pinned_bytes(0),
+            Mode::Pinned | Mode::Mapped => matrices,
+        };
+        if pinned > 0 {
             // Reserved for a moment and given back: the budget itself says whether it fits.
-            device.budget().reserve(matrices).map_err(|reason| NeedsError::Budget { shape, mode, reason })?;
+            device.budget().reserve(pinned).map_err(|reason| NeedsError::Budget { shape, mode, reason })?;
         }
     }
     Ok(())

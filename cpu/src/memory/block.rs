@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gpu::device::Element;
 
 use super::budget::{PinnedBudget, Reservation};
-use crate::device::{Backend, DeviceError, DeviceKind, HostFlags};
+use crate::device::{Backend, DeviceError, DeviceKind, HostAccess, HostFlags};
 
 /// Page-locked memory of `len` elements that frees itself the way it was allocated.
 ///
@@ -24,6 +24,16 @@ pub struct LockedBlock<T: Element> {
 struct Owner {
     backend: Arc<dyn Backend>,
     reservation: Reservation,
+    /// What the driver knows the memory by; `start` may lie inside.
+    base: NonNull<u8>,
+    origin: Origin,
+}
+
+/// How the memory became page-locked, which says how it goes back.
+#[derive(Clone, Copy)]
+enum Origin {
+    Allocated,
+    Registered,
 }
 
 impl<T: Element> LockedBlock<T> {
@@ -45,7 +55,33 @@ impl<T: Element> LockedBlock<T> {
         let allocation_time = started.elapsed();
         // SAFETY: `Backend` promises `bytes` bytes that nobody else has, aligned for any `Element`. Zero bits are one.
         unsafe { start.write_bytes(0, len) };
-        Ok(Self { start, len, allocation_time, owner: Some(Owner { backend: backend.clone(), reservation }) })
+        let base = start.cast();
+        let owner = Owner { backend: backend.clone(), reservation, base, origin: Origin::Allocated };
+        Ok(Self { start, len, allocation_time, owner: Some(owner) })
+    }
+
+    /// Page-locks memory that is there already: `bytes` at `base`, of which `len` elements from `start` on are the block's.
+    ///
+    /// # Safety
+    /// The bytes are allocated and nobody frees, moves or writes them, except through the block, until it is dropped; `start`
+    /// lies inside, is aligned, and the elements are initialised. With `access` read-only nobody calls `as_mut_slice`.
+    pub(super) unsafe fn registered(
+        backend: &Arc<dyn Backend>,
+        budget: &PinnedBudget,
+        (base, bytes): (NonNull<u8>, usize),
+        (start, len): (NonNull<T>, usize),
+        access: HostAccess,
+    ) -> Result<Self, DeviceError> {
+        if bytes == 0 {
+            // Registering nothing is an error in the driver. Here it is a block of nothing.
+            return Ok(Self { start, len, allocation_time: Duration::ZERO, owner: None });
+        }
+        let reservation = budget.reserve(bytes as u64)?;
+        let started = Instant::now();
+        // SAFETY: the caller's: the bytes stay allocated until `drop` below unregisters them.
+        unsafe { backend.register_host(base, bytes, access)? };
+        let owner = Owner { backend: backend.clone(), reservation, base, origin: Origin::Registered };
+        Ok(Self { start, len, allocation_time: started.elapsed(), owner: Some(owner) })
     }
 
     pub(super) fn as_slice(&self) -> &[T] {
@@ -57,6 +93,12 @@ impl<T: Element> LockedBlock<T> {
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as above, and `self` is borrowed alone.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+
+    /// The first element. Not through a slice, so that the device or another thread may write what it points to while the
+    /// block itself is shared.
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.start.as_ptr()
     }
 
     /// The device that allocated it; none for an empty block.
@@ -84,9 +126,12 @@ impl<T: Element> LockedBlock<T> {
     /// number. 0 for an empty block.
     pub(super) fn device_address(&self) -> Result<u64, DeviceError> {
         match &self.owner {
-            // SAFETY: `zeroed` got the block from this backend, and only `drop` frees it. That it was allocated with the
-            // mapped flag is known to the one caller, `MappedBuffer`.
-            Some(owner) => unsafe { owner.backend.device_address_of(self.start.cast()) },
+            Some(owner) => {
+                // SAFETY: `zeroed` or `registered` got the block from this backend by that name, and only `drop` gives it back.
+                // That it is mapped is known to the one caller, which asks it of `MappedMemory` alone.
+                let base = unsafe { owner.backend.device_address_of(owner.base)? };
+                Ok(base + (self.start.as_ptr() as usize - owner.base.as_ptr() as usize) as u64)
+            }
             None => Ok(0),
         }
     }
@@ -94,10 +139,17 @@ impl<T: Element> LockedBlock<T> {
 
 impl<T: Element> Drop for LockedBlock<T> {
     fn drop(&mut self) {
-        if let Some(Owner { backend, reservation }) = self.owner.take() {
-            // SAFETY: `zeroed` got the block from this backend, and `take` above sees to it that it is freed once. No work
-            // uses it: whatever was enqueued with it borrowed it for `'scope`, and `run_scope` waits before that ends.
-            match unsafe { backend.free_host(self.start.cast()) } {
+        if let Some(Owner { backend, reservation, base, origin }) = self.owner.take() {
+            // SAFETY: `zeroed` or `registered` got the block from this backend by that name, and `take` above sees to it that
+            // it goes back once. No work uses it: whatever was enqueued with it borrowed it for `'scope`, and `run_scope`
+            // waits before that ends.
+            let outcome = unsafe {
+                match origin {
+                    Origin::Allocated => backend.free_host(base),
+                    Origin::Registered => backend.unregister_host(base),
+                }
+            };
+            match outcome {
                 Ok(()) => drop(reservation),
                 Err(_) => reservation.keep(), // still pinned, so still on the account
             }

@@ -18,6 +18,10 @@ pub enum HostKind {
     Pinned,
     /// Page-locked and visible to kernels under a device address: zero-copy.
     Mapped,
+    /// Mapped, and not cached by the CPU: for data that the CPU only writes.
+    WriteCombined,
+    /// Memory that was there before it was page-locked and mapped.
+    Registered,
 }
 
 impl HostKind {
@@ -27,6 +31,8 @@ impl HostKind {
             Self::Pageable => "pageable",
             Self::Pinned => "pinned",
             Self::Mapped => "mapped",
+            Self::WriteCombined => "write-combined",
+            Self::Registered => "registered",
         }
     }
 }
@@ -57,7 +63,13 @@ pub trait HostBuffer<T: Element> {
 ///
 /// Sealed: pageable memory must never be among them, because a copy from it is not asynchronous, whatever the call is
 /// named.
-pub trait PageLocked<T: Element>: HostBuffer<T> + sealed::Sealed<T> {}
+pub trait PageLocked<T: Element>: sealed::Sealed<T> {}
+
+/// Page-locked memory that the device may also write. Sealed too.
+pub trait WritableMemory<T: Element>: PageLocked<T> {}
+
+/// Page-locked memory that kernels reach under a device address. Sealed too.
+pub trait MappedMemory<T: Element>: PageLocked<T> {}
 
 mod sealed {
     use super::{Element, LockedBlock};
@@ -67,6 +79,8 @@ mod sealed {
     pub trait Sealed<T: Element> {
         /// The allocation.
         fn block(&self) -> &LockedBlock<T>;
+        /// The allocation, borrowed alone.
+        fn block_mut(&mut self) -> &mut LockedBlock<T>;
     }
 }
 pub(super) use sealed::Sealed;
@@ -107,25 +121,67 @@ pub struct PinnedBuffer<T: Element>(LockedBlock<T>);
 /// Page-locked memory that kernels reach under a device address: zero-copy. Portable too.
 pub struct MappedBuffer<T: Element>(LockedBlock<T>);
 
+/// Mapped page-locked memory that the CPU does not cache: its writes are gathered and go out in whole lines, without the
+/// snooping that cached memory needs. Reading it crawls, so there is no slice to read from: it can be written, and it can be
+/// read back by a call that says what it is.
+pub struct WriteCombinedBuffer<T: Element>(LockedBlock<T>);
+
 impl<T: Element> PinnedBuffer<T> {
     pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
-        let flags = HostFlags { portable: true, mapped: false };
+        let flags = HostFlags { portable: true, mapped: false, write_combined: false };
         Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
     }
 }
 
 impl<T: Element> MappedBuffer<T> {
     pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
-        let flags = HostFlags { portable: true, mapped: true };
+        let flags = HostFlags { portable: true, mapped: true, write_combined: false };
+        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+    }
+}
+
+impl<T: Element> WriteCombinedBuffer<T> {
+    pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
+        let flags = HostFlags { portable: true, mapped: true, write_combined: true };
         Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
     }
 
-    /// Where the device sees the memory. Asked for, never assumed to equal the host pointer.
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.0.as_slice().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How long it took until all of the memory was there.
+    pub fn allocation_time(&self) -> Duration {
+        self.0.allocation_time()
+    }
+
+    /// Writes elements from `at` on. In order and in one go is what the memory is good at.
     ///
     /// # Errors
-    /// The driver does not answer.
-    pub(crate) fn device_address(&self) -> Result<u64, DeviceError> {
-        self.0.device_address()
+    /// They reach beyond the end; nothing is written then.
+    pub fn write(&mut self, at: usize, elements: &[T]) -> Result<(), DeviceError> {
+        let len = self.len();
+        let end = at.checked_add(elements.len()).filter(|&end| end <= len);
+        let end = end.ok_or(DeviceError::OutOfRange { at, elements: elements.len(), len })?;
+        self.0.as_mut_slice()[at..end].copy_from_slice(elements);
+        Ok(())
+    }
+
+    /// Writes one element everywhere.
+    pub fn fill(&mut self, element: T) {
+        self.0.as_mut_slice().fill(element);
+    }
+
+    /// Copies the elements out, past the CPU's caches: some hundred times slower than ordinary memory on most machines. The
+    /// name is long so that nobody calls it in a loop.
+    pub fn read_back_slowly(&self) -> Vec<T> {
+        self.0.as_slice().to_vec()
     }
 }
 
@@ -147,7 +203,7 @@ impl<T: Element> HostBuffer<T> for PageableBuffer<T> {
     }
 }
 
-macro_rules! page_locked {
+macro_rules! cached {
     ($($buffer:ident is $kind:expr),*) => { $(
         impl<T: Element> HostBuffer<T> for $buffer<T> {
             fn kind(&self) -> HostKind {
@@ -167,12 +223,26 @@ macro_rules! page_locked {
             }
         }
 
+    )* };
+}
+cached!(PinnedBuffer is HostKind::Pinned, MappedBuffer is HostKind::Mapped);
+
+macro_rules! page_locked {
+    ($($buffer:ident)*) => { $(
         impl<T: Element> sealed::Sealed<T> for $buffer<T> {
             fn block(&self) -> &LockedBlock<T> {
                 &self.0
             }
+
+            fn block_mut(&mut self) -> &mut LockedBlock<T> {
+                &mut self.0
+            }
         }
         impl<T: Element> PageLocked<T> for $buffer<T> {}
+        impl<T: Element> WritableMemory<T> for $buffer<T> {}
     )* };
 }
-page_locked!(PinnedBuffer is HostKind::Pinned, MappedBuffer is HostKind::Mapped);
+page_locked!(PinnedBuffer MappedBuffer WriteCombinedBuffer);
+
+impl<T: Element> MappedMemory<T> for MappedBuffer<T> {}
+impl<T: Element> MappedMemory<T> for WriteCombinedBuffer<T> {}

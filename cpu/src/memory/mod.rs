@@ -5,6 +5,8 @@
 //! | [`PageableBuffer`] | no, the driver stages it | no | nothing |
 //! | [`PinnedBuffer`] | yes, asynchronously | no | slow to allocate, taken from everybody else |
 //! | [`MappedBuffer`] | yes | yes, over the link | the same, and the link's speed at every access |
+//! | [`WriteCombinedBuffer`] | yes | yes, over the link | the same; the CPU can only write it |
+//! | [`RegisteredBuffer`], [`RegisteredFile`] | yes | yes, over the link | pinning what is there, a file's pages too |
 //! | [`DeviceBuffer`] | yes | yes, at full speed | device memory |
 //!
 //! Asynchronous work happens in a [`scope`](crate::device::Device::scope), as threads do in [`std::thread::scope`]: what
@@ -14,10 +16,17 @@ mod block;
 mod budget;
 mod device;
 mod host;
+mod registered;
 mod scope;
+mod staged;
 
 pub use budget::{AvailableMemory, BudgetExceeded, LimitOrigin, PinnedBudget, Reservation};
 pub use device::DeviceBuffer;
-pub use host::{HostBuffer, HostKind, MappedBuffer, PageLocked, PageableBuffer, PinnedBuffer};
+pub use host::{
+    HostBuffer, HostKind, MappedBuffer, MappedMemory, PageLocked, PageableBuffer, PinnedBuffer, WritableMemory,
+    WriteCombinedBuffer,
+};
+pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
 pub(crate) use scope::run_scope;
 pub use scope::{Mark, Stream, StreamBuffer};
+pub use staged::Staging;

@@ -21,6 +21,9 @@ fn explain_simt(modes: &[ModeReport]) -> Vec<String> {
             Mode::Pageable => {
                 format!("pageable copies everything twice, through a bounce buffer ({})", ms(report.copy_ms()))
             }
+            Mode::Staged => {
+                format!("staged does so through chunks that several threads fill ({})", ms(report.copy_ms()))
+            }
             Mode::Pinned => format!("pinned copies once ({})", ms(report.copy_ms())),
             Mode::Mapped => "mapped copies nothing".into(),
         })
@@ -42,6 +45,9 @@ fn explain_gpu(kernel: MatmulKernel, shape: Shape, modes: &[ModeReport]) -> Vec<
     if let (Some(pageable), Some(pinned)) = (find(Mode::Pageable), find(Mode::Pinned)) {
         said.push(copies(pageable, pinned));
         said.push(when_pinning_pays(pageable, pinned));
+    }
+    if let (Some(staged), Some(pinned)) = (find(Mode::Staged), find(Mode::Pinned)) {
+        said.push(staging(staged, pinned));
     }
     if let Some(mapped) = find(Mode::Mapped) {
         said.push(zero_copy(kernel, shape, mapped, find(Mode::Pinned).or(find(Mode::Pageable))));
@@ -77,6 +83,14 @@ fn copies(pageable: &ModeReport, pinned: &ModeReport) -> String {
         ms(pinned.copy_ms()),
         pageable.link_gb_per_s,
         pinned.link_gb_per_s
+    )
+}
+
+fn staging(staged: &ModeReport, pinned: &ModeReport) -> String {
+    format!(
+        "Pageable memory that several threads stage reaches {:.2} of the pinned copies' speed, with {} to set up.",
+        pinned.copy_ms() / staged.copy_ms(),
+        ms(staged.setup_ms())
     )
 }
 

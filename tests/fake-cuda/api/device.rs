@@ -112,6 +112,7 @@ api! {
             91 => 0,                        // host pointer usable for registered memory
             95 => 1,                        // cooperative launch
             97 => 227 << 10,                // shared memory per block, opt-in
+            113 => 1,                       // read-only memory can be registered
             _ => 0,
         };
         put(out, value)

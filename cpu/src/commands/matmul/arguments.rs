@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(requires_all = ["m", "n"], conflicts_with_all = ["a", "b"])]
     pub(super) k: Option<u32>,
 
-    /// How the matrices travel: pageable, pinned, mapped [default: all three]
+    /// How the matrices travel: pageable, staged, pinned, mapped [default: all but staged]
     #[arg(long, value_name = "MODE[,MODE…]", value_delimiter = ',', value_enum, hide_possible_values = true)]
     pub(super) mode: Vec<Mode>,
 

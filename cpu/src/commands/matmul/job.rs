@@ -144,7 +144,7 @@ impl Extents {
 /// Each mode once, in the order asked for; all of them if none was.
 fn modes(asked: &[Mode]) -> Vec<Mode> {
     let mut modes = Vec::new();
-    for &mode in if asked.is_empty() { &Mode::ALL } else { asked } {
+    for &mode in if asked.is_empty() { &Mode::ARTICLE[..] } else { asked } {
         if !modes.contains(&mode) {
             modes.push(mode);
         }
