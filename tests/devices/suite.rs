@@ -6,7 +6,7 @@ use std::time::Duration;
 use cpu::device::{Device, DeviceError, Selector};
 use cpu::matmul::{Mode, Plan, Problem, StrategyError, measure};
 use cpu::matrix::Matrix;
-use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget, RegisterFileError};
+use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget, RegisterFileError, StagingShape};
 use cpu::verify::{Method, POISON, Source, Verifier};
 use gpu::matmul::{LaunchError, MatmulKernel, Shape};
 
@@ -96,8 +96,8 @@ fn bytes_survive_the_round_trip(device: &Device) {
 
 /// Below, at and above every boundary of the chunks, for one thread and for several.
 fn staged_copies_survive_at_every_size(device: &Device) {
-    for threads in [1, 3, 0] {
-        let staging = device.staging(threads).unwrap();
+    for (threads, chunks) in [(1, 2), (3, 2), (2, 3), (8, 2)] {
+        let staging = device.staging(StagingShape { threads, chunks, chunk_bytes: 1 << 20 }).unwrap();
         for len in [0, 1, 65_535, 65_536, 65_537, (1 << 20) + 3, (5 << 20) + 1] {
             let (sent, mut received) = (numbers(len.max(1))[..len].to_vec(), vec![f32::NAN; len]);
             let mut on_device = device.alloc(len).unwrap();
@@ -116,7 +116,7 @@ fn staged_copies_survive_at_every_size(device: &Device) {
 /// A fill that is enqueued before must not overtake the copy, and the copy must not overtake a kernel's result.
 fn staged_copies_follow_what_was_enqueued(device: &Device) {
     let len = 1 << 20;
-    let staging = device.staging(0).unwrap();
+    let staging = device.staging(StagingShape::default()).unwrap();
     let (sent, mut received) = (vec![7u32; len], vec![0u32; len]);
     let mut on_device = device.alloc(len).unwrap();
     let round = device.scope(|stream| {

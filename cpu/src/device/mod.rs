@@ -51,7 +51,7 @@ pub use select::Selector;
 
 use crate::memory::{
     DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory, RegisterFileError, RegisteredBuffer,
-    RegisteredFile, Staging, Stream, WriteCombinedBuffer, run_scope,
+    RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
 };
 
 /// A device that is ready to work, with the budget for memory that is pinned for it.
@@ -179,13 +179,12 @@ impl Device {
         unsafe { RegisteredFile::open(&self.backend, &self.budget, path.as_ref(), offset) }
     }
 
-    /// Threads and page-locked chunks that carry pageable memory. `threads` 0 is as many as pay: up to 8, no more than there
-    /// are cores.
+    /// Threads and page-locked chunks that carry pageable memory.
     ///
     /// # Errors
     /// The budget or the driver refuses the chunks, or the system the threads.
-    pub fn staging(&self, threads: usize) -> Result<Staging, DeviceError> {
-        Staging::new(&self.backend, &self.budget, threads)
+    pub fn staging(&self, shape: StagingShape) -> Result<Staging, DeviceError> {
+        Staging::new(&self.backend, &self.budget, shape)
     }
 
     /// Runs asynchronous work and waits for it: on every way out of `body`, a panic included.

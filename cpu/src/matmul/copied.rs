@@ -12,7 +12,9 @@ use gpu::matmul::{MatmulKernel, Shape};
 
 use super::{Allocation, Mode, Problem, Stages, Strategy, StrategyError, poison};
 use crate::device::{Device, DeviceError};
-use crate::memory::{DeviceBuffer, HostBuffer, HostKind, PageableBuffer, PinnedBuffer, Staging, Stream, StreamBuffer};
+use crate::memory::{
+    DeviceBuffer, HostBuffer, HostKind, PageableBuffer, PinnedBuffer, Staging, StagingShape, Stream, StreamBuffer,
+};
 
 /// Host memory that a product is copied from and to.
 pub trait CopiedMemory: HostBuffer<f32> + Sized {
@@ -145,7 +147,7 @@ impl CopiedMemory for StagedBuffer {
     type Carrier = Staging;
 
     fn carrier(device: &Device) -> Result<Staging, DeviceError> {
-        device.staging(0)
+        device.staging(StagingShape::default())
     }
 
     fn zeroed(_: &Device, len: usize) -> Result<Self, DeviceError> {

@@ -5,7 +5,7 @@ use gpu::matmul::Shape;
 
 use super::Mode;
 use crate::device::{Device, DeviceError};
-use crate::memory::{AvailableMemory, BudgetExceeded, Staging};
+use crate::memory::{AvailableMemory, BudgetExceeded, StagingShape};
 
 /// Why a product is not tried.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
         }
         let pinned = match mode {
             Mode::Pageable => 0,
-            Mode::Staged => Staging::pinned_bytes(0),
+            Mode::Staged => StagingShape::default().pinned_bytes(),
             Mode::Pinned | Mode::Mapped => matrices,
         };
         if pinned > 0 {

@@ -29,4 +29,4 @@ pub use host::{
 pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
 pub(crate) use scope::run_scope;
 pub use scope::{Mark, Stream, StreamBuffer};
-pub use staged::Staging;
+pub use staged::{Staging, StagingShape};

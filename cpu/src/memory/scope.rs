@@ -25,7 +25,7 @@ use gpu::launch::{Args, DeviceSlice, DeviceSliceMut, Domain, Kernel, Launch};
 
 use super::device::DeviceBuffer;
 use super::host::{MappedMemory, PageLocked, WritableMemory};
-use super::staged::Staging;
+use super::staged::{Staging, WORTH_STAGING};
 use crate::device::{Backend, Copied, DeviceError, RawLaunch, RawStream};
 
 /// A queue of work that the device does in order, for as long as its scope.
@@ -204,10 +204,19 @@ impl<'scope> Stream<'scope, '_> {
         same_length(from.len(), to.buffer.len())?;
         self.check_device(to)?;
         self.check_staging(staging)?;
+        let (address, bytes) = (to.buffer.address(), to.buffer.bytes());
+        if bytes < WORTH_STAGING {
+            if bytes > 0 {
+                // SAFETY: both sides have this many bytes and the device is the memory's, both checked above. The source is
+                // lent for the call alone, so the call waits.
+                unsafe { self.raw.copy_to_device(address, from.as_ptr().cast(), bytes, Copied::Pageable)? };
+            }
+            return wait(self.raw);
+        }
         self.raw.synchronize()?;
         // SAFETY: both sides have this many bytes and the device is the memory's, both checked above. Both are borrowed for
         // the call, which returns when the copies have ended; nothing else is enqueued on this stream meanwhile.
-        unsafe { staging.upload(to.buffer.address(), from.as_ptr().cast(), to.buffer.bytes()) }
+        unsafe { staging.upload(address, from.as_ptr().cast(), bytes) }
     }
 
     /// Copies from the device to ordinary memory through page-locked chunks that several threads empty, and waits for it.

@@ -11,8 +11,8 @@
 //! engine              | carry 1     | carry 5   | …
 //! ```
 //!
-//! One thread copies memory at 8 to 12 GB/s and a PCIe 5.0 link carries 55, so it takes about as many threads as that is
-//! times as fast. Where they are all in use the link is the limit.
+//! One thread copies memory at some 7 GB/s and a PCIe 5.0 link carries 55, so it takes eight threads or more. `cargo run
+//! --release -p cpu --example staging` finds the best shape of a machine.
 
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,17 +25,53 @@ use super::host::{PinnedBuffer, Sealed};
 use super::scope::wait;
 use crate::device::{Backend, Copied, DeviceError, RawStream};
 
-/// Bytes of the largest chunk. Larger ones gain nothing at the link and leave the caches.
-const CHUNK: usize = 4 << 20;
-
 /// Bytes of the smallest chunk: below that, starting a copy takes longer than the copy.
 const SMALLEST_CHUNK: usize = 256 << 10;
 
 /// More threads than this only compete for the memory's bandwidth.
-const MOST_THREADS: usize = 8;
+const MOST_THREADS: usize = 15;
+
+/// Uploads smaller than this are left to the driver: waking the threads takes longer than its own staging.
+pub(super) const WORTH_STAGING: usize = 4 << 20;
+
+/// How many threads stage, and through what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StagingShape {
+    /// Threads, each with a stream of its own.
+    pub threads: usize,
+    /// Chunks of each thread: one being filled while the others are carried.
+    pub chunks: usize,
+    /// Bytes of the largest chunk; whole pages. Small transfers are cut finer.
+    pub chunk_bytes: usize,
+}
+
+impl Default for StagingShape {
+    /// What was the fastest on the machine in `docs/perf-log.md`; one core is left to whoever waits.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads: (cores - 1).clamp(1, MOST_THREADS), chunks: 3, chunk_bytes: 2 << 20 }
+    }
+}
+
+impl StagingShape {
+    /// Page-locked bytes that it takes.
+    pub fn pinned_bytes(self) -> u64 {
+        self.threads as u64 * self.chunks as u64 * self.chunk_bytes as u64
+    }
+
+    /// At least one thread and two chunks; whole pages.
+    fn sane(self) -> Self {
+        Self {
+            threads: self.threads.clamp(1, 64),
+            chunks: self.chunks.clamp(2, 8),
+            chunk_bytes: self.chunk_bytes.clamp(SMALLEST_CHUNK, 256 << 20).next_multiple_of(4096),
+        }
+    }
+}
 
 /// Threads and page-locked chunks that carry pageable memory to and from one device.
 pub struct Staging {
+    shape: StagingShape,
     device: Arc<dyn Backend>,
     lanes: Vec<Mutex<Lane>>,
     workers: ThreadPool,
@@ -44,13 +80,7 @@ pub struct Staging {
 /// What one thread works with.
 struct Lane {
     stream: Box<dyn RawStream>,
-    chunks: [PinnedBuffer<u8>; 2],
-}
-
-/// How many threads are started when so many are asked for.
-fn number_of(threads: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if threads == 0 { cores.min(MOST_THREADS) } else { threads.min(64) }
+    chunks: Vec<PinnedBuffer<u8>>,
 }
 
 /// How a transfer is cut up: piece `i` begins at `i · chunk`; lane `l` takes every `lanes`-th piece from `l` on.
@@ -58,30 +88,32 @@ fn number_of(threads: usize) -> usize {
 struct Cut {
     bytes: usize,
     chunk: usize,
+    chunks: usize,
     lanes: usize,
 }
 
 impl Staging {
-    pub(crate) fn new(device: &Arc<dyn Backend>, budget: &PinnedBudget, threads: usize) -> Result<Self, DeviceError> {
-        let threads = number_of(threads);
+    pub(crate) fn new(
+        device: &Arc<dyn Backend>,
+        budget: &PinnedBudget,
+        shape: StagingShape,
+    ) -> Result<Self, DeviceError> {
+        let shape = shape.sane();
+        let threads = shape.threads;
         let lane = |_| {
-            let chunk = || PinnedBuffer::zeroed(device, budget, CHUNK);
-            Ok(Mutex::new(Lane { stream: device.stream()?, chunks: [chunk()?, chunk()?] }))
+            let chunk = |_| PinnedBuffer::zeroed(device, budget, shape.chunk_bytes);
+            let chunks = (0..shape.chunks).map(chunk).collect::<Result<_, _>>()?;
+            Ok(Mutex::new(Lane { stream: device.stream()?, chunks }))
         };
         let lanes = (0..threads).map(lane).collect::<Result<_, DeviceError>>()?;
         let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("staging {i}"));
         let workers = workers.build().map_err(|why| DeviceError::NoThreads { asked: threads, why: why.to_string() })?;
-        Ok(Self { device: device.clone(), lanes, workers })
+        Ok(Self { shape, device: device.clone(), lanes, workers })
     }
 
-    /// Page-locked bytes that so many threads work with; 0 threads is as many as pay.
-    pub fn pinned_bytes(threads: usize) -> u64 {
-        (number_of(threads) * 2 * CHUNK) as u64
-    }
-
-    /// Threads that fill chunks.
-    pub fn threads(&self) -> usize {
-        self.lanes.len()
+    /// Threads and chunks.
+    pub fn shape(&self) -> StagingShape {
+        self.shape
     }
 
     pub(super) fn owner(&self) -> &Arc<dyn Backend> {
@@ -120,7 +152,7 @@ impl Staging {
         bytes: usize,
         work: impl Fn(&Lane, usize, Cut) -> Result<(), DeviceError> + Sync,
     ) -> Result<(), DeviceError> {
-        let cut = Cut::new(bytes, self.lanes.len());
+        let cut = Cut::new(bytes, self.shape);
         let run = |number: usize| {
             let mut lane = self.lanes[number].lock().unwrap_or_else(PoisonError::into_inner);
             let outcome = work(&lane, number, cut);
@@ -138,16 +170,17 @@ impl Staging {
 }
 
 impl Cut {
-    fn new(bytes: usize, lanes: usize) -> Self {
-        // Two pieces a lane, so that filling and carrying overlap; whole pages.
-        let chunk = bytes.div_ceil(2 * lanes).next_multiple_of(4096).clamp(SMALLEST_CHUNK, CHUNK);
-        Self { bytes, chunk, lanes: lanes.min(bytes.div_ceil(chunk)) }
+    fn new(bytes: usize, shape: StagingShape) -> Self {
+        // As many pieces as all lanes have chunks, so that filling and carrying overlap; whole pages.
+        let pieces = shape.threads * shape.chunks;
+        let chunk = bytes.div_ceil(pieces).next_multiple_of(4096).clamp(SMALLEST_CHUNK, shape.chunk_bytes);
+        Self { bytes, chunk, chunks: shape.chunks, lanes: shape.threads.min(bytes.div_ceil(chunk)) }
     }
 
-    /// The pieces of a lane in turn: which of its two chunks, offset, length.
+    /// The pieces of a lane in turn: which of its chunks, offset, length.
     fn pieces(self, lane: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let offsets = (lane * self.chunk..self.bytes).step_by(self.chunk * self.lanes);
-        offsets.enumerate().map(move |(turn, offset)| (turn % 2, offset, self.chunk.min(self.bytes - offset)))
+        offsets.enumerate().map(move |(turn, offset)| (turn % self.chunks, offset, self.chunk.min(self.bytes - offset)))
     }
 }
 
@@ -155,7 +188,7 @@ impl Lane {
     /// # Safety
     /// As [`Staging::upload`], for the lane's pieces.
     unsafe fn upload(&self, to: u64, from: *const u8, number: usize, cut: Cut) -> Result<(), DeviceError> {
-        let mut pending = [None; 2];
+        let mut pending = vec![None; cut.chunks];
         for (slot, offset, bytes) in cut.pieces(number) {
             if let Some(mark) = pending[slot].take() {
                 self.stream.wait_for(mark)?; // the engine has read the chunk
@@ -174,14 +207,14 @@ impl Lane {
     /// # Safety
     /// As [`Staging::download`], for the lane's pieces.
     unsafe fn download(&self, to: *mut u8, from: u64, number: usize, cut: Cut) -> Result<(), DeviceError> {
-        let mut pending = [None; 2];
+        let mut pending = vec![None; cut.chunks];
         let empty = |slot: usize, (mark, offset, bytes): (usize, usize, usize)| {
             self.stream.wait_for(mark)?; // the engine has written the chunk
             // SAFETY: the piece is inside the destination, which the caller lends alone; the chunk holds it.
             unsafe { ptr::copy_nonoverlapping(self.chunks[slot].block().as_ptr().cast_const(), to.add(offset), bytes) };
             Ok::<_, DeviceError>(())
         };
-        let mut last = 0;
+        let mut next = 0;
         for (slot, offset, bytes) in cut.pieces(number) {
             if let Some(piece) = pending[slot].take() {
                 empty(slot, piece)?;
@@ -191,9 +224,10 @@ impl Lane {
             // locked, and was emptied.
             unsafe { self.stream.copy_to_host(chunk, from + offset as u64, bytes, Copied::PageLocked)? };
             pending[slot] = Some((self.stream.mark()?, offset, bytes));
-            last = slot;
+            next = (slot + 1) % cut.chunks;
         }
-        for slot in [1 - last, last] {
+        // The oldest first: the chunk that would be used next.
+        for slot in (next..cut.chunks).chain(0..next) {
             if let Some(piece) = pending[slot].take() {
                 empty(slot, piece)?;
             }
@@ -223,20 +257,21 @@ mod tests {
 
     #[test]
     fn the_pieces_of_all_lanes_cover_everything_once() {
-        for bytes in [1, 4095, 4096, SMALLEST_CHUNK, SMALLEST_CHUNK + 1, 10 * CHUNK + 7, 100 * CHUNK] {
-            for lanes in [1, 2, 3, 8] {
-                let cut = Cut::new(bytes, lanes);
+        let largest = 4 << 20;
+        for bytes in [1, 4095, 4096, SMALLEST_CHUNK, SMALLEST_CHUNK + 1, 10 * largest + 7, 100 * largest] {
+            for (threads, chunks) in [(1, 2), (2, 2), (3, 4), (8, 2), (12, 3)] {
+                let cut = Cut::new(bytes, StagingShape { threads, chunks, chunk_bytes: largest });
                 let mut pieces: Vec<_> = (0..cut.lanes).flat_map(|lane| cut.pieces(lane)).collect();
                 pieces.sort_by_key(|&(_, offset, _)| offset);
-                let end = pieces.iter().fold(0, |end, &(_, offset, len)| {
-                    assert_eq!(offset, end, "{bytes} bytes, {lanes} lanes");
-                    assert!(len <= CHUNK && len > 0);
+                let end = pieces.iter().fold(0, |end, &(slot, offset, len)| {
+                    assert_eq!(offset, end, "{bytes} bytes, {threads} threads");
+                    assert!(len <= largest && len > 0 && slot < chunks);
                     offset + len
                 });
                 assert_eq!(end, bytes);
-                assert!(cut.lanes <= lanes);
+                assert!(cut.lanes <= threads);
             }
         }
-        assert_eq!(Cut::new(0, 8).lanes, 0);
+        assert_eq!(Cut::new(0, StagingShape::default()).lanes, 0);
     }
 }
