@@ -102,7 +102,7 @@ fn ptx_that_the_driver_refuses_is_named_with_the_drivers_reason() {
 #[test]
 fn a_kernel_that_the_file_lacks_is_named_with_those_that_it_has() {
     let path = file("lacking.ptx", embedded().replace("matmul_tiled", "matmul_filed"));
-    let why = format!("{} has no kernel matmul_tiled; it has matmul_", path.display());
+    let why = format!("{} has no kernel matmul_tiled; it has ", path.display());
     matmul(&path).assert().code(1).stderr(contains(why).and(contains("matmul_filed")));
     matmul(&path).args(["--kernel", "naive"]).assert().success();
     let none = file("none.ptx", ".version 7.0\n.target sm_80\n");
