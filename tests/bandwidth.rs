@@ -138,7 +138,7 @@ fn everything_on_simt_in_every_form() {
 
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for part in ["pinned, to the device", "pageable, to the host", "GB/s", "64 KiB", "<polyline"] {
+    for part in ["pinned, to the device", "pageable, to the host", "GB/s", "64 KiB", "<circle"] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

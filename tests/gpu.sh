@@ -52,10 +52,14 @@ PY
 # What the link carries, beside the same in CUDA C++ on the same link, minutes apart.
 step zero-copy-build nvcc -O3 -arch=sm_90 "$here/benches/peers/zero_copy.cu" -o "$results/zero_copy"
 step zero-copy "$results/zero_copy" 268435456
+started=$SECONDS
 step bandwidth "$folder/cpu" bandwidth --no-save --json "$results/bandwidth.json" --plot "$results/bandwidth.svg" \
     --csv "$results/bandwidth.csv"
+echo "        in $((SECONDS - started)) s"
 cat "$results/bandwidth.log"
+started=$SECONDS
 step bandwidth-quick timeout 30 "$folder/cpu" bandwidth --no-save --quick
+echo "        in $((SECONDS - started)) s"
 step bandwidth-ratios python3 "$here/benches/peers/bandwidth.py" "$results/bandwidth.json" "$results/peer.log" \
     "$results/zero-copy.log"
 cat "$results/bandwidth-ratios.log"

@@ -19,9 +19,7 @@ pub fn explain(findings: &Findings, all: &[Measurement], on_simt: bool) -> Vec<S
         return said;
     }
     said.extend(limit(findings));
-    said.extend(findings.both_over_one.map(|factor| {
-        format!("Both directions at once carry {factor:.2} times what one carries: the link is full-duplex, the ends are not quite.")
-    }));
+    said.extend(findings.both_over_one.map(both));
     said.push(match findings.pinned_beats_pageable_from_bytes {
         Some(bytes) => {
             format!("Copies to the device are faster from pinned than from pageable memory from {} on.", size(bytes))
@@ -47,6 +45,18 @@ fn limit(findings: &Findings) -> Option<String> {
     };
     let down = one(down).replacen("from", "into", 1);
     Some(format!("{limit}; the best copy reaches {} to the device and {down} to the host.", one(up)))
+}
+
+/// Below this, two directions are not much more than one.
+const WORTH_OVERLAPPING: f64 = 1.3;
+
+fn both(factor: f64) -> String {
+    let meaning = if factor >= WORTH_OVERLAPPING {
+        "sending the next piece while the last result comes back is worth it"
+    } else {
+        "the directions stand in each other's way, and overlapping them gains little"
+    };
+    format!("Copies both ways at once carry {factor:.2} times what one way carries: {meaning}.")
 }
 
 fn in_place(findings: &Findings, all: &[Measurement]) -> Option<String> {
@@ -135,7 +145,7 @@ mod tests {
         for part in [
             "limit is 63.0 GB/s each way; the best copy reaches 55.4 GB/s (88 % of it) from pinned memory at 1 GiB to the",
             "into pinned memory",
-            "1.81 times",
+            "1.81 times what one way carries: sending",
             "from 64 KiB on",
             "16 blocks of 256 threads for reading",
             "1 block for writing",

@@ -100,20 +100,29 @@ impl Plan {
     pub fn new(device: &Device, wishes: &Wishes) -> Result<Self, PlanError> {
         let defaults = Defaults::of(device, wishes.quick);
         let largest = wishes.max.unwrap_or(defaults.max);
+        // The sums that the largest grid leaves, one word a thread, and a word here and there.
+        let told = 4 * 256 * u64::from(defaults.blocks.max(defaults.sweep)) + 64 * KIB;
         let mut notes = Vec::new();
         let mut sizes = if wishes.sizes.is_empty() { powers_of_four(largest) } else { wishes.sizes.clone() };
         sizes.sort_unstable();
         sizes.dedup();
         if wishes.sizes.is_empty() && wishes.max.is_none() {
             while let [_, .., last] = sizes[..]
-                && let Err(reason) = check_needs(device, last)
+                && let Err(reason) = check_needs(device, last, told)
             {
                 notes.push(format!("left out: {reason}"));
                 sizes.pop();
             }
         }
         let last = sizes.last().copied().unwrap_or(4 * KIB);
-        check_needs(device, last)?;
+        check_needs(device, last, told)?;
+        if last < defaults.access && !device.is_simt() {
+            notes.push(format!(
+                "kernels are measured on {}, which the device's caches may hold: repeated reads then look faster than the \
+                 link; --max 256MiB and more is beyond them",
+                ByteSize(last)
+            ));
+        }
         let at_most = |bytes: u64| bytes.min(last).max(64);
         Ok(Self {
             access_bytes: at_most(defaults.access) / 16 * 16,
@@ -192,8 +201,9 @@ fn powers_of_four(largest: u64) -> Vec<u64> {
     sizes
 }
 
-/// Checks that two buffers of a size fit: host memory, device memory, and the budget.
-fn check_needs(device: &Device, bytes: u64) -> Result<(), PlanError> {
+/// Checks that two buffers of a size fit: host memory, device memory, and the budget, which also has to have room for what
+/// kernels tell the host.
+fn check_needs(device: &Device, bytes: u64, told: u64) -> Result<(), PlanError> {
     let both = bytes.saturating_mul(2);
     let on_simt = device.is_simt();
     let needed = if on_simt { both.saturating_mul(2) } else { both };
@@ -205,8 +215,8 @@ fn check_needs(device: &Device, bytes: u64) -> Result<(), PlanError> {
     if both > free {
         return Err(PlanError::Device { bytes, needed: both, free });
     }
-    // Reserved for a moment and given back: the budget itself says whether it fits. What each sample tells comes on top.
-    let asked = both.saturating_add(64 * KIB);
+    // Reserved for a moment and given back: the budget itself says whether it fits.
+    let asked = both.saturating_add(told);
     device.budget().reserve(asked).map(drop).map_err(|reason| PlanError::Budget { bytes, reason })
 }
 
