@@ -27,7 +27,7 @@ nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width
 date -u +%Y-%m-%d
 
 step peer-build nvcc -O3 -arch=sm_90 "$here/benches/peers/copy.cu" -o "$results/copy"
-step peer "$results/copy" 67108864 268435456
+step peer "$results/copy" 67108864 268435456 1073741824
 step matmul "$folder/cpu" matmul --seed 1 --json "$results/matmul.json"
 cat "$results/matmul.log"
 for kernel in naive coalesced; do
@@ -48,6 +48,23 @@ for size in json.load(open(sys.argv[1]))["sizes"]:
     print(f"pinned copies of {bytes_ >> 20} MiB: H2D {ours[0]:.2f} GB/s = {ours[0] / theirs[0]:.3f} of cudaMemcpy by events, "
           f"{ours[0] / wall[0]:.3f} by wall; D2H {ours[1]:.2f} = {ours[1] / theirs[1]:.3f}, {ours[1] / wall[1]:.3f}")
 PY
+
+# What the link carries, beside the same in CUDA C++ on the same link, minutes apart.
+step zero-copy-build nvcc -O3 -arch=sm_90 "$here/benches/peers/zero_copy.cu" -o "$results/zero_copy"
+step zero-copy "$results/zero_copy" 268435456
+started=$SECONDS
+step bandwidth "$folder/cpu" bandwidth --no-save --json "$results/bandwidth.json" --plot "$results/bandwidth.svg" \
+    --csv "$results/bandwidth.csv"
+echo "        in $((SECONDS - started)) s"
+cat "$results/bandwidth.log"
+started=$SECONDS
+step bandwidth-quick timeout 30 "$folder/cpu" bandwidth --no-save --quick
+echo "        in $((SECONDS - started)) s"
+step bandwidth-ratios python3 "$here/benches/peers/bandwidth.py" "$results/bandwidth.json" "$results/peer.log" \
+    "$results/zero-copy.log"
+cat "$results/bandwidth-ratios.log"
+step memcheck-bandwidth compute-sanitizer --tool memcheck --error-exitcode 9 \
+    "$folder/cpu" bandwidth --no-save --sizes 4KiB,1MiB --quiet
 
 step suite "$folder/devices" cuda:: --test-threads=1
 tail -n 3 "$results/suite.log"

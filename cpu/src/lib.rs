@@ -7,12 +7,14 @@
 //! | [`device`] | one trait, two devices: a GPU through CUDA, the CPU through `simt` |
 //! | [`memory`] | host memory by kind, device memory, the pinned budget, scopes for asynchronous work |
 //! | [`matmul`] | the strategies: how a product travels to the device and back |
+//! | [`bandwidth`] | what the way to the device carries, for every kind of host memory |
 //! | [`verify`] | is C = A·B right? |
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
 //! | [`report`] | tables, JSON, CSV, explanations |
 //! | [`doctor`] | what is here, whether it is as it should be, what to do |
 //! | [`commands`] | the command line |
 
+pub mod bandwidth;
 pub mod commands;
 pub mod device;
 pub mod doctor;

@@ -12,7 +12,7 @@
 //! | `oom_at=CALL:N` | the N-th call of the function returns 2, out of memory | |
 //! | `fail=CALL:N:CODE` | the N-th call of the function returns CODE | |
 //! | `launch_error=CODE` | the first launched kernel fails with CODE, seen at the next synchronize | |
-//! | `wrong=N` | element N of each product comes out 1 too large | |
+//! | `wrong=N` | element N of each product comes out 1 too large, word N of each pattern with a bit flipped | |
 //! | `unwritten=N` | element N of each product is not written | |
 
 #[derive(Clone)]

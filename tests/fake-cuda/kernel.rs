@@ -1,10 +1,19 @@
-//! What kernels do: `matmul_…` computes, others do nothing.
+//! What kernels do: `matmul_…` computes, `access_…` touches memory, others do nothing.
 
+use crate::access;
 use crate::error;
 use crate::state::State;
 
+/// Runs a kernel over so many threads.
+pub fn run(state: &mut State, function: usize, arguments: &[u64], threads: usize) -> Result<(), i32> {
+    match state.functions.get(&function).map(|function| function.name.clone()) {
+        Some(name) if name.starts_with("access_") => access::run(state, &name, threads, arguments),
+        _ => matmul(state, function, arguments),
+    }
+}
+
 /// C = A·B for row-major f32, A: m×k, B: k×n.
-pub fn run(state: &mut State, function: usize, arguments: &[u64]) -> Result<(), i32> {
+fn matmul(state: &mut State, function: usize, arguments: &[u64]) -> Result<(), i32> {
     let Some(function) = state.functions.get(&function) else { return Ok(()) };
     let &[a, b, c, m, n, k] = arguments else { return Ok(()) };
     if !function.name.starts_with("matmul_") || function.parameters != [8, 8, 8, 4, 4, 4] {

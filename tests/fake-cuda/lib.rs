@@ -11,10 +11,12 @@
 //!   A line that begins with `VIOLATION` is a misuse: freeing what pending work uses, copying out of bounds, leaking.
 //! * **Any call can be made to fail**, see [`config`].
 //!
-//! Kernels named `matmul_…(a, b, c, m, n, k)` compute the f32 product. Others are checked, logged and do nothing.
+//! Kernels named `matmul_…(a, b, c, m, n, k)` compute the f32 product, and those named `access_…` touch memory as the ones
+//! of `gpu` do. Others are checked, logged and do nothing.
 
 #![allow(non_snake_case)]
 
+mod access;
 mod api;
 mod config;
 mod kernel;

@@ -57,6 +57,8 @@ pub enum Work {
     Launch {
         function: usize,
         arguments: Vec<u64>,
+        /// Of the whole grid.
+        threads: usize,
     },
     Record(usize),
     /// Waits for a stream to have done everything up to a sequence number.
@@ -202,9 +204,9 @@ impl State {
                     }
                 }
             }
-            Work::Launch { function, arguments } => {
+            Work::Launch { function, arguments, threads } => {
                 let result = match self.config.launch_error {
-                    0 => kernel::run(self, function, &arguments),
+                    0 => kernel::run(self, function, &arguments, threads),
                     code => Err(code),
                 };
                 if let Err(code) = result {

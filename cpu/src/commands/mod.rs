@@ -3,6 +3,7 @@
 //! Exit codes: 0 if everything asked for was done and verified (or the reader of the output has left, as `head` does), 1 if
 //! something failed or a result is wrong, 2 if the arguments make no sense.
 
+pub mod bandwidth;
 mod console;
 pub mod doctor;
 pub mod matmul;
@@ -28,20 +29,48 @@ struct Cli {
 enum Command {
     /// One matrix product over every kind of host memory: verified, staged, compared, explained
     Matmul(Box<matmul::Arguments>),
+    /// What the way to the device carries: copies, kernels over the link, latency, for every kind of host memory
+    Bandwidth(Box<bandwidth::Arguments>),
     /// What is here, whether it is as it should be, what to do: driver, GPUs, link, memory, kernels
     Doctor(doctor::Arguments),
+}
+
+/// What a command fails with.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Matmul(#[from] matmul::Error),
+    #[error(transparent)]
+    Bandwidth(#[from] bandwidth::Error),
+}
+
+impl Failure {
+    fn is_usage(&self) -> bool {
+        match self {
+            Self::Matmul(error) => error.is_usage(),
+            Self::Bandwidth(error) => error.is_usage(),
+        }
+    }
+
+    fn is_reader_gone(&self) -> bool {
+        match self {
+            Self::Matmul(error) => error.is_reader_gone(),
+            Self::Bandwidth(error) => error.is_reader_gone(),
+        }
+    }
 }
 
 /// Runs the program; `main` has nothing to add.
 pub fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     let mut console = Console::new();
-    let outcome = match command {
-        Command::Matmul(arguments) => matmul::run(&arguments, &mut console),
+    let outcome: Result<(), Failure> = match command {
+        Command::Matmul(arguments) => matmul::run(&arguments, &mut console).map_err(Failure::from),
+        Command::Bandwidth(arguments) => bandwidth::run(&arguments, &mut console).map_err(Failure::from),
         Command::Doctor(arguments) => match doctor::run(&arguments, &mut console) {
             Ok(Verdict::Bad) => return ExitCode::FAILURE,
             Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(matmul::Error::from(error).into()),
         },
     };
     match outcome {

@@ -12,4 +12,5 @@ mod table;
 pub use csv::write_csv;
 pub use explain::explain;
 pub use series::Series;
+pub(crate) use table::number;
 pub use table::{heading, size_table, table_notes};

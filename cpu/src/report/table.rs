@@ -84,7 +84,7 @@ pub fn table_notes() -> &'static str {
 }
 
 /// Three significant digits, no exponent.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }

@@ -83,7 +83,8 @@ fn launch(
     let buffers = arguments.iter().filter_map(|&argument| s.by_device(argument)).map(|a| a.name.clone());
     let touches = buffers.chain([module]).collect();
     let label = format!("launch {name} grid={:?} block={:?}", shape.grid, shape.block);
-    s.enqueue(stream, touches, label, Work::Launch { function: handle, arguments });
+    let threads = shape.grid.iter().chain(&shape.block).map(|&extent| extent as usize).product();
+    s.enqueue(stream, touches, label, Work::Launch { function: handle, arguments, threads });
     Ok(())
 }
 

@@ -167,7 +167,7 @@ fn extent(text: &str) -> Result<u32, String> {
 }
 
 /// Reads 1048576, 512MB, 2GiB.
-fn byte_size(text: &str) -> Result<ByteSize, String> {
+pub(in crate::commands) fn byte_size(text: &str) -> Result<ByteSize, String> {
     text.parse().map_err(|_| "not an amount of memory; write one such as 512MiB or 2GiB".into())
 }
 

@@ -181,7 +181,7 @@ fn check_different_files(arguments: &Arguments) -> Result<(), Error> {
 
 /// What tells a file from others, under whatever name. Nothing for what is no regular file: `/dev/null` takes any number
 /// of outputs.
-fn identity(path: &Path) -> Option<PathBuf> {
+pub(in crate::commands) fn identity(path: &Path) -> Option<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => None,
         Ok(_) => fs::canonicalize(path).ok(),

@@ -7,8 +7,10 @@ mod job;
 
 use std::io::{ErrorKind, Write};
 
+pub(super) use arguments::byte_size;
 pub use arguments::{Arguments, Destination};
 pub use error::Error;
+pub(super) use job::identity;
 
 use self::inputs::Inputs;
 use self::job::Job;
