@@ -63,8 +63,11 @@ echo "        in $((SECONDS - started)) s"
 step bandwidth-ratios python3 "$here/benches/peers/bandwidth.py" "$results/bandwidth.json" "$results/peer.log" \
     "$results/zero-copy.log"
 cat "$results/bandwidth-ratios.log"
-step memcheck-bandwidth compute-sanitizer --tool memcheck --error-exitcode 9 \
-    "$folder/cpu" bandwidth --no-save --sizes 4KiB,1MiB --quiet
+for tool in memcheck racecheck initcheck synccheck; do
+    step $tool-bandwidth compute-sanitizer --tool $tool --error-exitcode 9 \
+        "$folder/cpu" bandwidth --no-save --sizes 4KiB,1MiB --quiet
+    grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/$tool-bandwidth.log"
+done
 
 step suite "$folder/devices" cuda:: --test-threads=1
 tail -n 3 "$results/suite.log"
