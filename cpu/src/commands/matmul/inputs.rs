@@ -137,12 +137,6 @@ impl File {
 
     fn note(&self) -> Option<String> {
         let rounding = self.read.rounding?;
-        Some(format!(
-            "{}: {} of {} f64 values were rounded to f32, {} of them to infinity",
-            self.name(),
-            rounding.changed_elements,
-            rounding.elements,
-            rounding.overflowed_elements
-        ))
+        Some(format!("{}: {rounding}", self.name()))
     }
 }
