@@ -25,7 +25,7 @@ fn program() -> Option<Finding> {
 }
 
 fn system() -> Option<Finding> {
-    let kernel = System::kernel_version().map_or_else(|_| "unknown".into(), |version| version);
+    let kernel = System::kernel_version().unwrap_or_else(|_| "unknown".into());
     let name = System::long_os_version().unwrap_or_else(|_| "an unknown system".into());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Some(Finding::good("system", format!("{name}, kernel {kernel}, {cores} cores")))

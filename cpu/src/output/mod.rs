@@ -189,9 +189,8 @@ fn classify(path: &Path, target: &Path, source: io::Error) -> WriteError {
 
 /// Without the name of the temporary file, which `tempfile` adds and which tells nobody anything.
 fn as_the_system_said(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|wrapped| wrapped.source()?.downcast_ref::<io::Error>());
-    match inner.and_then(io::Error::raw_os_error) {
-        Some(code) => io::Error::from_raw_os_error(code),
+    match error.to_string().split_once(" at path \"") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
         None => error,
     }
 }

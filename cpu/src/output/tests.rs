@@ -126,3 +126,13 @@ fn open_files_are_known_under_all_their_names() {
     std::os::unix::fs::symlink("/dev/stderr", &link).unwrap();
     assert_eq!(descriptor(&link), Some(2));
 }
+
+#[test]
+fn a_temporary_name_is_nobodys_business() {
+    let missing = tempfile::NamedTempFile::new_in("/nonexistent").unwrap_err();
+    assert!(missing.to_string().contains("/nonexistent"), "tempfile names the file");
+    let said = as_the_system_said(missing);
+    assert_eq!(said.kind(), ErrorKind::NotFound);
+    assert!(!said.to_string().contains("/nonexistent"), "{said}");
+    assert_eq!(as_the_system_said(io::Error::from_raw_os_error(13)).raw_os_error(), Some(13));
+}

@@ -55,7 +55,7 @@ impl Rate {
         }
     }
 
-    fn from_tflop(self, tflop_per_s: f64) -> f64 {
+    fn of_tflop(self, tflop_per_s: f64) -> f64 {
         match self {
             Self::TflopPerS => tflop_per_s,
             Self::GflopPerS => tflop_per_s * 1e3,
@@ -122,7 +122,7 @@ fn row(mode: &ModeReport, rate: Rate) -> [String; 11] {
         number(mode.total_ms.median),
         spread,
         number(mode.link_gb_per_s),
-        number(rate.from_tflop(mode.kernel_tflop_per_s)),
+        number(rate.of_tflop(mode.kernel_tflop_per_s)),
         mode.total_over_pageable.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
         mode.largest_absolute_error
             .map_or_else(|| "-".into(), |error| if error == 0.0 { "0".into() } else { format!("{error:.1e}") }),
