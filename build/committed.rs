@@ -26,6 +26,6 @@ fn read_one(architecture: &str, workspace: &Workspace, sources: &Sources) -> Res
 /// Before the name of the compiler, in [`Image::compiler`] of a committed file.
 pub const COMMITTED: &str = "committed, made by ";
 
-const ADVICE: &str = "Get a compiler for the kernels, or unset PAGELOCK_KERNELS where there is one: with rustup `rustup component add rust-src`, on Debian \
-                      `apt-get install rustc-web cargo-web rust-web-src`; the next build then compiles them afresh, and \
-                      `cargo refresh-ptx` rewrites the committed files.";
+const ADVICE: &str = "Get a compiler for the kernels: with rustup `rustup component add rust-src`, on Debian \
+                      `apt-get install rustc-web cargo-web rust-web-src`; or unset PAGELOCK_KERNELS where one is there. \
+                      The next build then compiles them afresh, and `cargo refresh-ptx` rewrites the committed files.";

@@ -73,7 +73,7 @@ impl Simt {
         let pool = loop {
             match start_pool(count) {
                 Ok(pool) => break pool,
-                // Half and not one less: a system that is short of threads is not asked sixteen times, and others get some.
+                // Half and not one less: a system short of threads is not asked sixteen times, and others get some.
                 Err(_) if count > 1 => count /= 2,
                 Err(reason) => return Err(StartError { reason }),
             }
@@ -137,8 +137,8 @@ impl Simt {
     }
 }
 
-/// Starts all of these threads, or none: those of a failed attempt have ended when it returns, and count against no limit
-/// in the next.
+/// Starts all of these threads, or none: those of a failed attempt have ended when it returns, and count against no
+/// limit in the next.
 fn start_pool(count: usize) -> io::Result<ThreadPool> {
     let mut started = Vec::with_capacity(count);
     let pool = ThreadPoolBuilder::new()

@@ -44,7 +44,7 @@ impl Console {
         }
     }
 
-    /// Writes a line to standard error, for people, and not in the way of what a pipe carries. Nobody need be there to read it.
+    /// Writes a line to standard error, for people and not in the way of what a pipe carries. Nobody need read it.
     pub fn warn(&self, text: &str) {
         let go = || {
             let _ = writeln!(io::stderr(), "{text}");

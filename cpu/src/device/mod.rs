@@ -63,7 +63,7 @@ impl Device {
     /// that is there and cannot be used is an error, so that nobody measures a CPU by mistake.
     ///
     /// # Errors
-    /// No such device, or its driver cannot load the kernels.
+    /// No such device, its driver cannot load the kernels, or the CPU device gets no thread.
     pub fn open(selector: Selector, budget: PinnedBudget) -> Result<Self, DeviceError> {
         Self::open_with(selector, budget, &KernelSource::Embedded)
     }

@@ -32,7 +32,7 @@ fn next(path: &Path) -> Option<PathBuf> {
 }
 
 /// The number of the open file that a path is another name of: 1 for `/dev/stdout`, 3 for `/proc/self/fd/3`. To follow
-/// such a link to the end would be to replace the file that the shell has opened for us, and leave the shell the old one.
+/// such a link to the end would be to replace the file that the shell opened for us, and leave the shell the old one.
 pub fn descriptor(path: &Path) -> Option<u32> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

@@ -72,8 +72,8 @@ pub enum WriteError {
 ///
 /// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then. A
 /// new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic link
-/// the file that it points to is replaced, or made. What is no regular file (a pipe, `/dev/null`) is written to directly,
-/// and so is an open file of this process (`/dev/stdout`, `/proc/self/fd/3`), whatever it is.
+/// the file that it points to is replaced, or made. What is no regular file (a pipe, `/dev/null`) is written to
+/// directly, and so is an open file of this process (`/dev/stdout`, `/proc/self/fd/3`), whatever it is.
 ///
 /// ```
 /// use std::io::Write;

@@ -73,8 +73,8 @@ pub struct Arguments {
     #[arg(value_parser = runs)]
     pub(super) warmup: Option<u32>,
 
-    /// Makes the same random matrices again, and lets verification draw the same elements, of files too [default: a new one
-    /// each time, printed]
+    /// Makes the same random matrices again, and lets verification draw the same elements, of files too [default: a new
+    /// one each time, printed]
     #[arg(long, value_name = "SEED", value_parser = seed, allow_negative_numbers = true)]
     pub(super) seed: Option<u64>,
 
