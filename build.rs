@@ -41,7 +41,11 @@ fn run() -> Result<(), String> {
         println!("cargo::rerun-if-env-changed={variable}");
     }
 
-    let request = Request::parse(env::var("PAGELOCK_KERNELS").ok().as_deref())?;
+    let asked = match env::var("PAGELOCK_KERNELS") {
+        Err(env::VarError::NotUnicode(asked)) => Some(asked.to_string_lossy().into_owned()),
+        asked => asked.ok(),
+    };
+    let request = Request::parse(asked.as_deref())?;
     let sources = Sources::read(&root.join("gpu"))?;
     let surroundings = Surroundings::from_environment();
     let workspace = choice::Workspace { root, scratch: scratch(&out), surroundings };

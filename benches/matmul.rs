@@ -20,7 +20,8 @@ fn modes(criterion: &mut Criterion) {
         Ok(device) => device,
         Err(why) => return eprintln!("no device to measure: {why}"),
     };
-    println!("device: {} ({}), kernels by {}", device.info().name, device.info().kind, device.info().kernels.compiler);
+    println!("throughput: an \"elem\" is a floating-point operation, so Gelem/s are GFLOP/s");
+    println!("device: {} ({}), kernels: {}", device.info().name, device.info().kind, device.info().kernels.compiler);
     let sizes: &[u64] = if device.is_simt() { &[64, 128, 256] } else { &[1024, 4096, 8192] };
 
     let mut group = criterion.benchmark_group("matmul");

@@ -99,7 +99,9 @@ fn check_body(architecture: &str, compiler: &str, sources: &Sources, body: &str)
     let entries: Vec<&str> =
         body.split(".entry ").skip(1).filter_map(|rest| rest.split(['(', '\n', ' ']).next()).collect();
     match sources.kernels.iter().find(|kernel| !entries.contains(&kernel.as_str())) {
-        Some(missing) => Err(format!("{compiler} made PTX without the kernel {missing}")),
+        Some(missing) => {
+            Err(format!("{compiler} made PTX without the kernel {missing}; is its module declared (`pub mod`)?"))
+        }
         None => Ok(()),
     }
 }

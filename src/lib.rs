@@ -18,7 +18,8 @@ pub struct Image {
     pub minimum: (u32, u32),
     /// Whether only that compute capability can load it. Otherwise later ones can too.
     pub exact: bool,
-    /// Who compiled it, such as `rustc 1.96.0, nvptx64-nvidia-cuda`.
+    /// Who compiled it, such as `rustc 1.96.0, nvptx64-nvidia-cuda`; after `committed, made by ` where this build took
+    /// the file in `gpu/ptx`.
     pub compiler: &'static str,
     /// The text.
     pub ptx: &'static str,

@@ -23,6 +23,10 @@ step() { # step NAME COMMAND…: runs it, keeps its output, says how it ended
     fi
 }
 
+# The error for a kernel that nobody knows names those that there are.
+kernels=$("$folder/cpu" matmul --kernel '?' 2>&1 | sed -n 's/.*possible values: auto, \(.*\)].*/\1/p' | tr -d ,)
+[ -n "$kernels" ] || { echo "$folder/cpu does not name its kernels"; exit 1; }
+
 nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current --format=csv,noheader
 date -u +%Y-%m-%d
 
@@ -30,7 +34,7 @@ step peer-build nvcc -O3 -arch=sm_90 "$here/benches/peers/copy.cu" -o "$results/
 step peer "$results/copy" 67108864 268435456 1073741824
 step matmul "$folder/cpu" matmul --seed 1 --json "$results/matmul.json"
 cat "$results/matmul.log"
-for kernel in naive coalesced; do
+for kernel in $kernels; do
     step "matmul-$kernel" "$folder/cpu" matmul --seed 1 --size 4096 --mode pinned --iters 3 --kernel $kernel
     grep pinned "$results/matmul-$kernel.log"
 done
@@ -71,7 +75,7 @@ done
 
 step suite "$folder/devices" cuda:: --test-threads=1
 tail -n 3 "$results/suite.log"
-for kernel in naive coalesced tiled; do
+for kernel in $kernels; do
     for tool in memcheck racecheck initcheck synccheck; do
         step "$tool-$kernel" compute-sanitizer --tool $tool --error-exitcode 9 \
             "$folder/cpu" matmul --m 130 --n 127 --k 129 --kernel $kernel --iters 1 --warmup 0 --quiet

@@ -47,8 +47,10 @@ fn main() {
         trials
             .push(Trial::test(format!("{}::tiled_has_lds_and_sts", image.architecture), test).with_ignored_flag(skip));
     }
-    if ptxas.is_none() || nvdisasm.is_none() {
-        println!("PTX is not assembled here: ptxas or nvdisasm is missing (PTXAS, NVDISASM or PATH)");
+    let skipped = trials.iter().filter(|trial| trial.has_ignored_flag()).count();
+    if skipped > 0 {
+        let missing = if ptxas.is_none() { "ptxas" } else { "nvdisasm" };
+        println!("{skipped} tests are skipped for want of {missing} (PTXAS, NVDISASM or PATH name it)");
     }
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -24,4 +24,5 @@ pub mod matrix;
 pub mod memory;
 pub mod output;
 pub mod report;
+mod threads;
 pub mod verify;

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let random = |len| (0..len).map(|_| rand::random_range(-1.0..1.0_f32)).collect::<Vec<_>>();
     let (a, b, mut c) = (random(shape.a_len()), random(shape.b_len()), vec![f32::NAN; shape.c_len()]);
 
-    let simt = Simt::new();
+    let simt = Simt::new()?;
     println!("{shape} on {} workers", simt.workers());
     for kernel in MatmulKernel::ALL {
         let mut times = Vec::new();

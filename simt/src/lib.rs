@@ -23,7 +23,7 @@
 //! use gpu::matmul::{MatmulKernel, Shape};
 //! use simt::Simt;
 //!
-//! let simt = Simt::new();
+//! let simt = Simt::new()?;
 //! let shape = Shape::new(2, 2, 3)?;
 //! let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0_f32], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0_f32]);
 //! let mut c = [f32::NAN; 4];
@@ -78,4 +78,4 @@ mod stacks;
 
 pub use fault::Fault;
 pub use limits::LimitError;
-pub use machine::Simt;
+pub use machine::{Simt, StartError};

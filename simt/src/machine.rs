@@ -1,9 +1,9 @@
 //! The machine: its workers, and how a launch is spread over them.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::{fmt, io};
 
 use gpu::device::Dim3;
 use gpu::launch::{Domain, Kernel, Launch};
@@ -43,30 +43,42 @@ struct Worker {
     shared: SharedMemory,
 }
 
+/// A machine needs at least one thread of its own, and the operating system starts none.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the operating system starts no thread: {reason}. `ulimit -u`, or pids.max of the control group, allows no more"
+)]
+pub struct StartError {
+    #[source]
+    reason: io::Error,
+}
+
 impl Simt {
     /// A machine with a worker for every core, at most 16.
     ///
-    /// # Panics
+    /// # Errors
     /// As [`with_workers`](Self::with_workers).
-    #[must_use]
-    pub fn new() -> Self {
+    pub fn new() -> Result<Self, StartError> {
         Self::with_workers(thread::available_parallelism().map_or(1, NonZeroUsize::get))
     }
 
-    /// A machine with `workers` workers, but at least 1 and at most 16.
+    /// A machine with `workers` workers, but at least 1 and at most 16; with fewer where the operating system does not
+    /// start that many threads.
     ///
-    /// # Panics
-    /// The operating system starts no thread, as [`std::thread::spawn`] does then.
-    #[must_use]
-    pub fn with_workers(workers: usize) -> Self {
+    /// # Errors
+    /// The operating system starts not even one thread.
+    pub fn with_workers(workers: usize) -> Result<Self, StartError> {
         panic::install_hook();
-        let count = workers.clamp(1, MAX_WORKERS);
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|index| format!("simt-{index}"))
-            .build()
-            .expect("the operating system starts as many threads as there are workers");
-        Self { pool, workers: (0..count).map(|_| Mutex::default()).collect() }
+        let mut count = workers.clamp(1, MAX_WORKERS);
+        let pool = loop {
+            match start_pool(count) {
+                Ok(pool) => break pool,
+                // Half and not one less: a system short of threads is not asked sixteen times, and others get some.
+                Err(_) if count > 1 => count /= 2,
+                Err(reason) => return Err(StartError { reason }),
+            }
+        };
+        Ok(Self { pool, workers: (0..count).map(|_| Mutex::default()).collect() })
     }
 
     /// How many blocks run at once.
@@ -125,6 +137,27 @@ impl Simt {
     }
 }
 
+/// Starts all of these threads, or none: those of a failed attempt have ended when it returns, and count against no
+/// limit in the next.
+fn start_pool(count: usize) -> io::Result<ThreadPool> {
+    let mut started = Vec::with_capacity(count);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(count)
+        .spawn_handler(|worker| {
+            let named = thread::Builder::new().name(format!("simt-{}", worker.index()));
+            started.push(named.spawn(|| worker.run())?);
+            Ok(())
+        })
+        .build();
+    pool.map_err(|error| {
+        for worker in started {
+            // It ran nothing but the pool's loop; how it ended is no news.
+            let _ = worker.join();
+        }
+        io::Error::other(error)
+    })
+}
+
 // SAFETY: a launch waits for all of its workers, so nothing of it runs when it returns.
 unsafe impl Launch for Simt {
     type Error = Fault;
@@ -136,12 +169,6 @@ unsafe impl Launch for Simt {
     unsafe fn launch<K: Kernel>(&self, grid: Dim3, args: K::Args) -> Result<(), Fault> {
         // SAFETY: the caller promises the kernel's contract; slices for `Domain::ANY` are made of host pointers.
         unsafe { Simt::launch::<K>(self, grid, args) }
-    }
-}
-
-impl Default for Simt {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -163,6 +190,9 @@ mod tests {
 
     #[test]
     fn the_number_of_workers_is_kept_within_its_bounds() {
-        assert_eq!([0, 1, 3, 1000].map(|asked| Simt::with_workers(asked).workers()), [1, 1, 3, MAX_WORKERS]);
+        assert_eq!(
+            [0, 1, 3, 1000].map(|asked| Simt::with_workers(asked).expect("threads").workers()),
+            [1, 1, 3, MAX_WORKERS]
+        );
     }
 }

@@ -28,7 +28,7 @@ proptest! {
 
     #[test]
     fn reading_touches_every_word(quads in 0usize..3000, blocks in 1u32..4, rounds in 1u32..4, seed: u32) {
-        let (simt, grid) = (Simt::with_workers(2), Grid::of(blocks));
+        let (simt, grid) = (Simt::with_workers(2).unwrap(), Grid::of(blocks));
         let (from, mut sums) = (patterned(4 * quads, seed), vec![7; grid.threads()]);
         Access(&simt).read(grid, slice(&from), slice_mut(&mut sums), rounds).unwrap();
         prop_assert_eq!(sum(&sums), pattern_sum(0..4 * quads, seed).wrapping_mul(rounds));
@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn striding_touches_every_nth_word(words in 1usize..20_000, stride in 1u32..70, seed: u32) {
-        let (simt, grid) = (Simt::with_workers(2), Grid::of(2));
+        let (simt, grid) = (Simt::with_workers(2).unwrap(), Grid::of(2));
         let (from, mut sums) = (patterned(words, seed), vec![7; grid.threads()]);
         Access(&simt).strided(grid, slice(&from), slice_mut(&mut sums), stride).unwrap();
         prop_assert_eq!(sum(&sums), pattern_sum((0..words).step_by(stride as usize), seed));
@@ -44,7 +44,7 @@ proptest! {
 
     #[test]
     fn scrambling_touches_every_word_of_a_power_of_two(words in 2usize..20_000, seed: u32) {
-        let (simt, grid) = (Simt::with_workers(2), Grid::of(3));
+        let (simt, grid) = (Simt::with_workers(2).unwrap(), Grid::of(3));
         let (from, mut sums) = (patterned(words, seed), vec![7; grid.threads()]);
         Access(&simt).random(grid, slice(&from), slice_mut(&mut sums)).unwrap();
         prop_assert_eq!(sum(&sums), pattern_sum(0..1 << words.ilog2(), seed));
@@ -52,7 +52,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_what_is_compared(quads in 1usize..3000, seed: u32, wrong in 0usize..20) {
-        let (simt, grid) = (Simt::with_workers(2), Grid::of(2));
+        let (simt, grid) = (Simt::with_workers(2).unwrap(), Grid::of(2));
         let mut to = vec![0; 4 * quads];
         Access(&simt).write(grid, slice_mut(&mut to), seed).unwrap();
         prop_assert_eq!(&to, &patterned(4 * quads, seed));
@@ -70,7 +70,7 @@ proptest! {
 
     #[test]
     fn a_chain_visits_every_word_and_returns(words in 1u32..5000, seed: u64) {
-        let simt = Simt::with_workers(1);
+        let simt = Simt::with_workers(1).unwrap();
         let chain = cycle(words, seed);
         let mut visited = vec![false; words as usize];
         let mut at = 0;
@@ -88,7 +88,7 @@ proptest! {
 
 #[test]
 fn lengths_that_do_not_fit_are_refused() {
-    let (simt, grid) = (Simt::with_workers(1), Grid::of(1));
+    let (simt, grid) = (Simt::with_workers(1).unwrap(), Grid::of(1));
     let (from, mut sums) = (vec![0; 6], vec![0; 10]);
     let access = Access(&simt);
     let short = access.read(grid, slice(&from), slice_mut(&mut sums), 1);
@@ -101,6 +101,6 @@ fn lengths_that_do_not_fit_are_refused() {
 #[test]
 fn a_spin_waits() {
     let start = std::time::Instant::now();
-    Access(&Simt::with_workers(1)).spin(2_000_000).unwrap();
+    Access(&Simt::with_workers(1).unwrap()).spin(2_000_000).unwrap();
     assert!(start.elapsed().as_nanos() >= 2_000_000);
 }

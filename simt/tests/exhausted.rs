@@ -31,7 +31,7 @@ fn no_stack_is_a_fault_that_says_what_to_change() {
         return; // using up so many takes too long
     }
     let counters = Counters::new(1);
-    let simt = Simt::with_workers(1);
+    let simt = Simt::with_workers(1).expect("threads");
     // SAFETY: one counter, alive until the launch has returned.
     let launch = || unsafe { simt.launch::<Crowd>(ONE, (counters.address(),)) };
 

@@ -37,7 +37,7 @@ kernel!(OutOfBounds, block (4, 8, 1), shared 0, |gpu, (_unused,): (u32,)| {
 
 #[test]
 fn a_panic_names_block_thread_message_and_place() {
-    let simt = Simt::new();
+    let simt = Simt::new().expect("threads");
     // SAFETY: the kernel touches no memory.
     let fault = unsafe { simt.launch::<OutOfBounds>(Dim3::new(3, 3, 1), (0,)) }.expect_err("a panic");
     let text = fault.to_string();
@@ -70,7 +70,7 @@ fn in_a_child(test: &str) -> (bool, String) {
 fn a_panic_prints_nothing() {
     if env::var_os(CHILD).is_some() {
         // SAFETY: the kernel touches no memory.
-        unsafe { Simt::new().launch::<OutOfBounds>(Dim3::new(3, 3, 1), (0,)) }.expect_err("a panic");
+        unsafe { Simt::new().expect("threads").launch::<OutOfBounds>(Dim3::new(3, 3, 1), (0,)) }.expect_err("a panic");
         return;
     }
     assert_eq!(in_a_child("a_panic_prints_nothing"), (true, String::new()));
@@ -93,7 +93,7 @@ kernel!(PanicsTwice, block (1, 1, 1), shared 0, |_, (_unused,): (u32,)| {
 fn an_abort_is_not_silent() {
     if env::var_os(CHILD).is_some() {
         // SAFETY: the kernel touches no memory.
-        let _aborts = unsafe { Simt::new().launch::<PanicsTwice>(ONE, (0,)) };
+        let _aborts = unsafe { Simt::new().expect("threads").launch::<PanicsTwice>(ONE, (0,)) };
         return;
     }
     let (success, printed) = in_a_child("an_abort_is_not_silent");
@@ -108,7 +108,7 @@ fn an_overflow_is_a_fault() {
         std::hint::black_box(gpu.thread_idx().x - 1);
     });
     // SAFETY: the kernel touches no memory.
-    let fault = unsafe { Simt::new().launch::<Underflow>(ONE, (0,)) }.expect_err("an overflow");
+    let fault = unsafe { Simt::new().expect("threads").launch::<Underflow>(ONE, (0,)) }.expect_err("an overflow");
     let Fault::Panic { thread, message, .. } = fault else { panic!("{fault}") };
     assert_eq!((thread, message.as_str()), (Dim3::new(0, 0, 0), "attempt to subtract with overflow"));
 }
@@ -123,7 +123,7 @@ fn a_violated_precondition_is_not_silent() {
     });
     if env::var_os(CHILD).is_some() {
         // SAFETY: as said in the kernel.
-        let _aborts = unsafe { Simt::new().launch::<Unreachable>(ONE, (0,)) };
+        let _aborts = unsafe { Simt::new().expect("threads").launch::<Unreachable>(ONE, (0,)) };
         return;
     }
     let (success, printed) = in_a_child("a_violated_precondition_is_not_silent");
@@ -135,7 +135,7 @@ kernel!(OddPayload, block (1, 1, 1), shared 0, |_, (_unused,): (u32,)| { panic_a
 #[test]
 fn a_payload_that_is_no_text() {
     // SAFETY: the kernel touches no memory.
-    let fault = unsafe { Simt::new().launch::<OddPayload>(ONE, (0,)) }.expect_err("a panic");
+    let fault = unsafe { Simt::new().expect("threads").launch::<OddPayload>(ONE, (0,)) }.expect_err("a panic");
     let Fault::Panic { message, .. } = fault else { panic!("{fault}") };
     assert_eq!(message, "a panic whose payload is no text");
 }
@@ -163,7 +163,7 @@ kernel!(PanicAmongGuards, block (32, 1, 1), shared 0, |gpu, (counters,): (u64,)|
 
 #[test]
 fn destructors_of_suspended_threads_run() {
-    let simt = Simt::with_workers(1);
+    let simt = Simt::with_workers(1).expect("threads");
     for _ in 0..3 {
         let counters = Counters::new(32);
         // SAFETY: a counter per thread, alive until the launch has returned.
@@ -183,7 +183,7 @@ kernel!(PanicFromOn, block (1, 1, 1), shared 0, |gpu, (counters, from): (u64, u3
 
 #[test]
 fn the_lowest_faulting_block_is_reported_and_the_others_stop() {
-    let simt = Simt::with_workers(4);
+    let simt = Simt::with_workers(4).expect("threads");
     for _ in 0..50 {
         let counters = Counters::new(1);
         // SAFETY: one counter, alive until the launch has returned.
@@ -207,7 +207,7 @@ kernel!(HalfWaits, block (8, 4, 1), shared 0, |gpu, (barriers,): (u32,)| {
 
 #[test]
 fn a_barrier_that_some_threads_never_reach_is_a_fault() {
-    let simt = Simt::new();
+    let simt = Simt::new().expect("threads");
     for barriers in [0, 1, 5] {
         // SAFETY: the kernel touches no memory.
         let fault = unsafe { simt.launch::<HalfWaits>(Dim3::new(2, 1, 1), (barriers,)) }.expect_err("a divergence");
@@ -240,7 +240,7 @@ kernel!(LastLeaves, block (8, 4, 1), shared 0, |gpu, (_unused,): (u32,)| {
 #[test]
 fn the_thread_that_left_is_named_even_if_it_is_the_last() {
     // SAFETY: the kernel touches no memory.
-    let fault = unsafe { Simt::new().launch::<LastLeaves>(ONE, (0,)) }.expect_err("a divergence");
+    let fault = unsafe { Simt::new().expect("threads").launch::<LastLeaves>(ONE, (0,)) }.expect_err("a divergence");
     let Fault::BarrierDivergence { waiting, left, waiting_thread, left_thread, .. } = fault else { panic!("{fault}") };
     assert_eq!((waiting, left), (31, 1));
     assert_eq!((waiting_thread, left_thread), (Dim3::new(0, 0, 0), Dim3::new(7, 3, 0)));
@@ -248,7 +248,7 @@ fn the_thread_that_left_is_named_even_if_it_is_the_last() {
 
 #[test]
 fn launches_beyond_the_limits_are_refused() {
-    let simt = Simt::with_workers(1);
+    let simt = Simt::with_workers(1).expect("threads");
     let mut out = vec![u32::MAX; 64];
     let cases = [
         (Dim3::new(0, 1, 1), "grid.x is 0, allowed is 1 to 2147483647"),
@@ -275,7 +275,7 @@ fn launches_beyond_the_limits_are_refused() {
     assert_eq!(out, [u32::MAX; 64], "a refused launch ran");
 }
 
-static MACHINE: LazyLock<Simt> = LazyLock::new(|| Simt::with_workers(2));
+static MACHINE: LazyLock<Simt> = LazyLock::new(|| Simt::with_workers(2).expect("threads"));
 static NESTED: Mutex<Option<Result<(), Fault>>> = Mutex::new(None);
 
 kernel!(Launches, block (1, 1, 1), shared 0, |_, (_unused,): (u32,)| {
@@ -303,6 +303,6 @@ kernel!(Recovers, block (32, 1, 1), shared 0, |gpu, (counters,): (u64,)| {
 fn a_panic_that_the_kernel_handles_is_no_fault() {
     let counters = Counters::new(32);
     // SAFETY: a counter per thread, alive until the launch has returned.
-    unsafe { Simt::new().launch::<Recovers>(ONE, (counters.address(),)) }.expect("no fault");
+    unsafe { Simt::new().expect("threads").launch::<Recovers>(ONE, (counters.address(),)) }.expect("no fault");
     assert_eq!(counters.values(), [1; 32]);
 }

@@ -18,8 +18,8 @@ fn the_hook_of_before_hears_of_every_panic_but_those_of_kernels() {
     set_hook(Box::new(|_| {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }));
-    let simt = Simt::with_workers(1);
-    let _another = Simt::with_workers(1); // installs nothing twice
+    let simt = Simt::with_workers(1).expect("threads");
+    let _another = Simt::with_workers(1).expect("threads"); // installs nothing twice
     for calls in 0..3 {
         assert_eq!(CALLS.load(Ordering::Relaxed), calls);
         // SAFETY: the kernel touches no memory.

@@ -44,13 +44,13 @@ fn block_sums(simt: &Simt, blocks: u32) {
 
 #[test]
 fn a_reduction_through_shared_memory() {
-    let simt = Simt::new();
+    let simt = Simt::new().expect("threads");
     [1, 2, 63, 500].into_iter().for_each(|blocks| block_sums(&simt, blocks));
 }
 
 #[test]
 fn one_machine_serves_many_host_threads_at_once() {
-    let simt = Simt::with_workers(3);
+    let simt = Simt::with_workers(3).expect("threads");
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (1..40).for_each(|blocks| block_sums(&simt, blocks)));
@@ -72,8 +72,10 @@ kernel!(ReadUnwritten, block (32, 1, 1), shared 32 * 4, |gpu, (out,): (GlobalMut
 fn shared_memory_that_nobody_wrote_is_nan_in_every_block() {
     let mut out = vec![0.0; 100 * 32];
     // SAFETY: 32 elements per block.
-    unsafe { Simt::with_workers(2).launch::<ReadUnwritten>(Dim3::new(100, 1, 1), (global(&mut out),)) }
-        .expect("a legal launch");
+    unsafe {
+        Simt::with_workers(2).expect("threads").launch::<ReadUnwritten>(Dim3::new(100, 1, 1), (global(&mut out),))
+    }
+    .expect("a legal launch");
     assert!(out.iter().all(|x| x.is_nan()));
 }
 
@@ -110,7 +112,7 @@ fn every_thread_of_a_block_runs_once() {
         unsafe { simt.launch::<K>(Dim3::new(3, 1, 1), (counters.address(),)) }.expect("a legal launch");
         assert_eq!(counters.values(), vec![3; threads], "{} {}", K::NAME, K::BLOCK);
     }
-    let simt = Simt::new();
+    let simt = Simt::new().expect("threads");
     visited::<Row>(&simt);
     visited::<RowWaits>(&simt);
     visited::<Column>(&simt);
@@ -131,7 +133,7 @@ kernel!(VisitBlocks, block (2, 1, 1), shared 0, |gpu, (counters,): (u64,)| {
 #[test]
 fn every_block_of_a_grid_runs_once() {
     for workers in [1, 2, 5] {
-        let simt = Simt::with_workers(workers);
+        let simt = Simt::with_workers(workers).expect("threads");
         for grid in [ONE, Dim3::new(70_000, 1, 1), Dim3::new(3, 5, 7), Dim3::new(1, 65_535, 1), Dim3::new(2, 1, 999)] {
             let counters = Counters::new(grid.count() as usize);
             // SAFETY: a counter per block, alive until the launch has returned.
@@ -161,6 +163,7 @@ kernel!(PingPong, block (64, 1, 1), shared 64 * 4, |gpu, (out, rounds): (GlobalM
 fn ten_thousand_barriers_in_step() {
     let mut out = vec![u32::MAX; 64];
     // SAFETY: an element per thread.
-    unsafe { Simt::new().launch::<PingPong>(ONE, (global(&mut out), 5_000)) }.expect("a legal launch");
+    unsafe { Simt::new().expect("threads").launch::<PingPong>(ONE, (global(&mut out), 5_000)) }
+        .expect("a legal launch");
     assert_eq!(out, (0..64).map(|x| (x + 5_000) % 64).collect::<Vec<_>>());
 }

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use simt::{Fault, Simt};
 
 /// A machine for the whole file: the tests of one binary run at once, and so do their launches.
-static SIMT: std::sync::LazyLock<Simt> = std::sync::LazyLock::new(Simt::new);
+static SIMT: std::sync::LazyLock<Simt> = std::sync::LazyLock::new(|| Simt::new().expect("threads"));
 
 fn shape(m: u64, n: u64, k: u64) -> Shape {
     Shape::new(m, n, k).expect("a small shape")

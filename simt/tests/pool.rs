@@ -33,7 +33,7 @@ fn resident_bytes() -> usize {
 #[test]
 fn a_thousand_launches_need_no_more_than_the_pool() {
     let before = mappings();
-    let simt = Simt::with_workers(WORKERS);
+    let simt = Simt::with_workers(WORKERS).expect("threads");
     let launch = |panics| {
         // SAFETY: the kernel touches no memory of ours.
         let result = unsafe { simt.launch::<Waits>(Dim3::new(8, 1, 1), (panics,)) };

@@ -1,5 +1,7 @@
 //! Arguments that make no sense: what was asked, what is possible, exit code 2, nothing touched.
 
+use gpu::matmul::MatmulKernel;
+
 use crate::support::{Untouched, on_fake, simt, without_driver};
 
 /// On the CPU device unless the arguments say otherwise, with outputs that must not be touched.
@@ -57,6 +59,8 @@ fn more_pinned_memory_than_allowed() {
     refused(1, &["--size", "64", "--mode", "mapped", "--pinned-limit", "0"], &["mode mapped", "48.0 KiB"]);
     refused(2, &["--pinned-limit", "much"], &["'much'", "not an amount of memory", "512MiB"]);
     refused(2, &["--pinned-limit", "-1"], &["'-1'", "not an amount of memory"]);
+    // Every size is asked about before the first runs.
+    refused(1, &["--size", "8,256", "--pinned-limit", "100KiB"], &["256×256×256", "mode pinned"]);
     // Pageable memory needs none, and a limit that suffices is no obstacle.
     simt(["--size", "64", "--mode", "pageable", "--pinned-limit", "0", "--iters", "1"]).succeeded();
     simt(["--size", "64", "--pinned-limit", "48KiB", "--iters", "1"]).succeeded();
@@ -76,17 +80,34 @@ fn arguments_that_contradict_each_other() {
 
 #[test]
 fn numbers_of_runs_that_measure_nothing() {
-    refused(2, &["--iters", "0"], &["'0'", "--iters", "1..=1000000"]);
+    refused(2, &["--iters", "0"], &["'0'", "--iters", "at least 1"]);
     refused(2, &["--iters", "-1"], &["'-1'", "--iters"]);
     refused(2, &["--iters", "some"], &["'some'", "--iters"]);
     refused(2, &["--warmup", "-1"], &["'-1'", "--warmup"]);
-    refused(2, &["--seed", "x"], &["'x'", "--seed"]);
+    refused(2, &["--warmup", "99999999999999999999"], &["--warmup", "at most 1000000"]);
+    refused(2, &["--iters", "1000001"], &["--iters", "at most 1000000"]);
+    refused(2, &["--seed", "x"], &["'x'", "--seed", "not a whole number"]);
+    for seed in ["-1", "18446744073709551616"] {
+        refused(2, &["--seed", seed], &[seed, "--seed", "from 0 to 18446744073709551615"]);
+    }
     simt(["--size", "4", "--warmup", "0", "--iters", "1"]).succeeded();
 }
 
 #[test]
+fn outputs_without_a_name() {
+    for option in ["--out", "--json", "--csv"] {
+        simt(["--size", "4", option, ""]).failed(2, &[option, "a value is required"]);
+    }
+    for path in ["-", "/dev/stdout"] {
+        simt(["--size", "4", "--out", path]).failed(2, &["--out", "not written to standard output", "c.npy"]);
+    }
+    simt(["--size", "4", "--json", "-", "--csv", "/dev/stdout"]).failed(2, &["both want standard output"]);
+}
+
+#[test]
 fn words_that_nobody_knows() {
-    refused(2, &["--kernel", "cublas"], &["'cublas'", "naive", "coalesced", "tiled"]);
+    let kernels = MatmulKernel::ALL.map(MatmulKernel::name);
+    refused(2, &["--kernel", "cublas"], &["'cublas'", &format!("auto, {}", kernels.join(", "))]);
     refused(2, &["--mode", "managed"], &["'managed'", "pageable", "pinned", "mapped"]);
     refused(2, &["--mode", "pinned,"], &["--mode", "pageable"]);
     refused(2, &["--verify", "half"], &["'half'", "full", "sampled", "off"]);

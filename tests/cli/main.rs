@@ -13,3 +13,4 @@ mod matrices;
 mod outputs;
 mod pipes;
 mod report;
+mod threads;

@@ -73,6 +73,48 @@ fn two_outputs_do_not_share_a_file() {
 }
 
 #[test]
+fn names_need_not_be_utf_8() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    for option in ["--json", "--csv", "--out"] {
+        let path = folder.path().join(OsStr::from_bytes(format!("\u{fc}{option}").as_bytes().split_at(1).1));
+        assert!(path.to_str().is_none());
+        simt([OsStr::new("--size"), OsStr::new("4"), OsStr::new(option), path.as_os_str()]).succeeded();
+        assert!(fs::metadata(path).unwrap().len() > 0);
+    }
+}
+
+#[test]
+fn a_link_to_nothing_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+    std::os::unix::fs::symlink("file", &link).unwrap();
+    simt(["--size", "4", "--csv", link.to_str().unwrap()]).succeeded();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(file).unwrap().starts_with("device,"));
+}
+
+/// A shell's `> file` stays that file, and what was written before stays in it.
+#[test]
+fn an_open_file_is_written_to_and_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |script: &str| {
+        let script = format!("cd '{}'; {script}", folder.path().display());
+        assert!(Command::new("sh").args(["-c", &script, binary()]).status().unwrap().success(), "{script}");
+        fs::read_to_string(folder.path().join("all")).unwrap()
+    };
+    const SMALL: &str = "\"$0\" matmul --device simt --size 4 --iters 1";
+    let text = run(&format!("(echo before; {SMALL} --csv /dev/stdout; echo after) > all"));
+    assert!(text.starts_with("before\ndevice,kernel,") && text.ends_with("\nafter\n"), "{text}");
+    let text = run(&format!("(echo before; {SMALL} --quiet --csv /dev/stderr; echo after) > all 2>&1"));
+    assert!(text.starts_with("before\ndevice,kernel,") && text.ends_with("\nafter\n"), "{text}");
+    let text = run(&format!("{SMALL} --quiet --csv /proc/self/fd/7 7> all"));
+    assert!(text.starts_with("device,kernel,"), "{text}");
+    assert_eq!(names(folder.path()), ["all"]);
+}
+
+#[test]
 fn an_interrupt_leaves_nothing() {
     let folder = Untouched::new();
     let c = folder.path("c.npy");
@@ -92,7 +134,9 @@ fn an_interrupt_leaves_nothing() {
     assert!(interrupt.success());
     let output = child.wait_with_output().unwrap();
     assert!(!output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    // Nothing but the announcement of so many runs.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.lines().all(|line| line.starts_with("note: 3000003 runs")), "{said}");
     folder.assert();
     assert_eq!(names(c.parent().unwrap()), ["old"]);
 }

@@ -1,5 +1,7 @@
 //! What the program prints for people.
 
+use gpu::matmul::MatmulKernel;
+
 use crate::support::{NO_DRIVER, on_fake, program, simt, without_driver};
 
 fn lines_with<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
@@ -51,7 +53,7 @@ fn a_table_has_all_its_columns_and_a_verdict() {
     let header = lines_with(out, "| mode")[0];
     let columns: Vec<&str> = header.trim_matches('|').split('|').map(str::trim).collect();
     let expected =
-        ["mode", "alloc", "H2D", "kernel", "D2H", "total", "spread", "GB/s", "TFLOP/s", "/pageable", "max error"];
+        ["mode", "alloc", "H2D", "kernel", "D2H", "total", "spread", "GB/s", "GFLOP/s", "/pageable", "max error"];
     assert_eq!(columns, expected);
     for mode in ["| pageable", "| pinned", "| mapped"] {
         let row = lines_with(out, mode);
@@ -74,11 +76,12 @@ fn several_sizes_come_in_the_order_asked_for() {
 
 #[test]
 fn every_kernel_in_every_mode() {
-    for kernel in ["naive", "coalesced", "tiled", "auto"] {
+    let fastest = MatmulKernel::ALL[MatmulKernel::ALL.len() - 1].name();
+    for kernel in MatmulKernel::ALL.map(MatmulKernel::name).into_iter().chain(["auto"]) {
         for mode in ["pageable", "pinned", "mapped", "zero-copy"] {
             let run =
                 simt(["--size", "35", "--kernel", kernel, "--mode", mode, "--iters", "1", "--warmup", "0"]).succeeded();
-            let name = if kernel == "auto" { "tiled" } else { kernel };
+            let name = if kernel == "auto" { fastest } else { kernel };
             assert!(run.stdout.contains(&format!("kernels  {name}, ")), "{}", run.stdout);
             let name = if mode == "zero-copy" { "mapped" } else { mode };
             let rows = lines_with(&run.stdout, "| ");
@@ -105,6 +108,54 @@ fn verification_says_what_it_did() {
     assert!(off.contains("not verified (--verify off)") && !off.contains("runs verified"), "{off}");
     let row = lines_with(&off, "| pinned")[0];
     assert!(row.trim_end_matches(['|', ' ']).ends_with('-'), "no error is claimed: {row}");
+}
+
+#[test]
+fn one_is_not_counted() {
+    let run = simt(["--size", "1", "--mode", "pinned", "--iters", "1"]).succeeded();
+    let out = &run.stdout;
+    assert!(
+        out.contains("K = 1, one run\n") && out.contains("the run was verified: the one element, largest"),
+        "{out}"
+    );
+    let row = lines_with(out, "| pinned")[0];
+    assert!(!row.contains('±') && !row.contains("0.0e0"), "one run has no spread, and no error is 0: {row}");
+    let rate: f64 = row.split('|').nth(9).unwrap().trim().parse().unwrap();
+    assert!(rate > 0.0, "three digits of whatever the CPU does: {row}");
+}
+
+#[test]
+fn a_run_on_the_cpu_says_what_a_gpu_would_get() {
+    let run = simt(["--size", "8,9"]).succeeded();
+    let line = lines_with(&run.stdout, "ptx ")[0];
+    for image in ptx::IMAGES {
+        assert!(line.contains(image.architecture) && line.contains(image.compiler), "{line}");
+    }
+    assert_eq!(run.stdout.matches("only a GPU can tell").count(), 1, "once, not after each table: {}", run.stdout);
+    assert!(run.stdout.contains("H2D (A and B, host to device)"), "{}", run.stdout);
+}
+
+#[test]
+fn a_long_run_on_the_cpu_is_announced() {
+    let arguments = ["--size", "3000", "--iters", "1000000", "--verify", "off", "--mode", "mapped"];
+    let mut child = std::process::Command::new(crate::support::binary())
+        .args(["matmul", "--device", "simt"])
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stderr.take().unwrap()), &mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.starts_with("note: 1000001 runs of 3000×3000×3000 with kernel tiled take about "), "{line}");
+}
+
+#[test]
+fn the_version_is_of_pagelock() {
+    let output = std::process::Command::new(crate::support::binary()).arg("--version").output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("pagelock "));
 }
 
 #[test]
@@ -141,6 +192,9 @@ fn help_names_every_option_and_gives_examples() {
         "--quiet",
     ] {
         assert!(help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n")), "{option}: {help}");
+    }
+    for kernel in MatmulKernel::ALL {
+        assert!(help.contains(kernel.name()), "{}: {help}", kernel.name());
     }
     assert!(help.contains("Examples:") && help.contains("Exit status:"), "{help}");
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");

@@ -1,9 +1,12 @@
 //! Where a command talks to: text on standard output, progress on standard error while that is a terminal.
 
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+
+use crate::threads;
 
 /// Standard output and a progress bar that keeps out of its way.
 pub struct Console {
@@ -41,6 +44,17 @@ impl Console {
         }
     }
 
+    /// Writes a line to standard error, for people and not in the way of what a pipe carries. Nobody need read it.
+    pub fn warn(&self, text: &str) {
+        let go = || {
+            let _ = writeln!(io::stderr(), "{text}");
+        };
+        match &self.progress {
+            Some(bar) => bar.suspend(go),
+            None => go(),
+        }
+    }
+
     /// Shows how many of `steps` are done. Nothing is shown where standard error is no terminal.
     pub fn start_progress(&mut self, steps: u64, what: String) {
         self.clear_progress();
@@ -48,10 +62,13 @@ impl Console {
             return;
         }
         let bar = ProgressBar::new(steps).with_message(what);
-        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}") {
-            bar.set_style(style);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {elapsed}, left {left}") {
+            bar.set_style(style.with_key("left", left));
         }
-        bar.enable_steady_tick(Duration::from_millis(200));
+        // The ticker panics where no thread can be started; the bar then moves with each step.
+        if threads::startable(1) == 1 {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         self.progress = Some(bar);
     }
 
@@ -68,6 +85,14 @@ impl Console {
             bar.finish_and_clear();
         }
     }
+}
+
+/// How long the rest takes, which nobody knows before the first step is done.
+fn left(state: &ProgressState, text: &mut dyn fmt::Write) {
+    let _ = match state.pos() {
+        0 => write!(text, "?"),
+        _ => write!(text, "{:#}", HumanDuration(state.eta())),
+    };
 }
 
 impl Default for Console {

@@ -19,7 +19,13 @@ use crate::doctor::Verdict;
 
 /// Kernels written in Rust, driven over pageable, pinned and zero-copy host memory, verified, measured and explained.
 #[derive(Debug, Parser)]
-#[command(name = "cpu", bin_name = "cargo run -p cpu --", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "pagelock",
+    bin_name = "cargo run -p cpu --",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -113,7 +113,7 @@ pub enum DeviceError {
     },
     /// The system starts no more threads.
     #[error("{asked} threads could not be started: {why}. Take fewer")]
-    NoThreads {
+    NoStagingThreads {
         /// Threads asked for.
         asked: usize,
         /// What the system said.
@@ -154,6 +154,9 @@ pub enum DeviceError {
         /// The device.
         name: String,
     },
+    /// The CPU device needs threads and gets none.
+    #[error("the CPU device cannot start: {0}; raise the limit, or end other processes of the same user")]
+    NoThreads(#[from] simt::StartError),
     /// A kernel failed on the CPU device.
     #[error(transparent)]
     Fault(#[from] simt::Fault),

@@ -116,6 +116,7 @@ impl fmt::Display for DeviceKind {
                     *memory_bytes as f64 / f64::from(1 << 30)
                 )
             }
+            Self::Simt { workers: 1 } => write!(f, "simt, one block at a time"),
             Self::Simt { workers } => write!(f, "simt, {workers} blocks at once"),
         }
     }

@@ -67,7 +67,7 @@ impl Device {
     /// that is there and cannot be used is an error, so that nobody measures a CPU by mistake.
     ///
     /// # Errors
-    /// No such device, or its driver cannot load the kernels.
+    /// No such device, its driver cannot load the kernels, or the CPU device gets no thread.
     pub fn open(selector: Selector, budget: PinnedBudget) -> Result<Self, DeviceError> {
         Self::open_with(selector, budget, &KernelSource::Embedded)
     }
@@ -78,8 +78,8 @@ impl Device {
     /// As [`open`](Self::open); the kernels cannot be read or loaded, or the device is the CPU.
     pub fn open_with(selector: Selector, budget: PinnedBudget, kernels: &KernelSource) -> Result<Self, DeviceError> {
         let simt = || match kernels {
-            KernelSource::Embedded => Ok(Arc::new(simt::Simt::new())),
-            KernelSource::File(path) => Err(KernelFileError::OnSimt { path: path.clone() }),
+            KernelSource::Embedded => Ok(Arc::new(simt::Simt::new()?)),
+            KernelSource::File(path) => Err(DeviceError::from(KernelFileError::OnSimt { path: path.clone() })),
         };
         let backend: Arc<dyn Backend> = match selector {
             Selector::Simt => simt()?,
@@ -87,7 +87,7 @@ impl Device {
             Selector::Auto => match cuda::Cuda::open(0, kernels) {
                 Ok(cuda) => Arc::new(cuda),
                 Err(error) => match (absence(&error), kernels) {
-                    (Some(reason), KernelSource::Embedded) => Arc::new(simt::Simt::instead_of_a_gpu(&reason)),
+                    (Some(reason), KernelSource::Embedded) => Arc::new(simt::Simt::instead_of_a_gpu(&reason)?),
                     (Some(_), KernelSource::File(_)) => simt()?,
                     (None, _) => return Err(error),
                 },

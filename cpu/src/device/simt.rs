@@ -37,9 +37,12 @@ struct Shared {
 }
 
 impl Simt {
-    /// A device on all cores.
-    pub fn new() -> Self {
-        let machine = Machine::new();
+    /// A device on all cores, or on as many as there may be threads.
+    ///
+    /// # Errors
+    /// The operating system starts no thread.
+    pub fn new() -> Result<Self, DeviceError> {
+        let machine = Machine::new()?;
         let info = DeviceInfo {
             name: "CPU".into(),
             kind: DeviceKind::Simt { workers: machine.workers() },
@@ -57,20 +60,17 @@ impl Simt {
             sizes: Mutex::default(),
             registered: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), info }
+        Ok(Self { shared: Arc::new(shared), info })
     }
 
     /// The same where a GPU would have been taken: says why it was not.
-    pub fn instead_of_a_gpu(reason: &str) -> Self {
-        let mut this = Self::new();
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn instead_of_a_gpu(reason: &str) -> Result<Self, DeviceError> {
+        let mut this = Self::new()?;
         this.info.notes.push(format!("running on the CPU ({reason}); --device cuda:0 says what to do about it"));
-        this
-    }
-}
-
-impl Default for Simt {
-    fn default() -> Self {
-        Self::new()
+        Ok(this)
     }
 }
 

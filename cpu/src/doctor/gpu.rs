@@ -70,7 +70,7 @@ fn kernels(info: &DeviceInfo) -> Finding {
         DeviceKind::Cuda { driver, .. } => format!(", loaded by a driver for CUDA {driver}"),
         DeviceKind::Simt { .. } => String::new(),
     };
-    Finding::good("kernels", format!("{} by {}{version}{driver}", info.kernels.architecture, info.kernels.compiler))
+    Finding::good("kernels", format!("{} ({}){version}{driver}", info.kernels.architecture, info.kernels.compiler))
 }
 
 fn link(link: Option<Link>) -> Finding {

@@ -20,15 +20,15 @@ fn program() -> Option<Finding> {
     let images: Vec<String> =
         ptx::IMAGES.iter().map(|image| format!("{} (PTX {})", image.architecture, image.ptx_version())).collect();
     let compiler = ptx::IMAGES.first().map_or("nobody", |image| image.compiler);
-    let found = format!("pagelock {}, kernels for {} by {compiler}", env!("CARGO_PKG_VERSION"), images.join(", "));
+    let found = format!("pagelock {}, kernels for {} ({compiler})", env!("CARGO_PKG_VERSION"), images.join(", "));
     Some(Finding::good("program", found))
 }
 
 fn system() -> Option<Finding> {
-    let kernel = System::kernel_long_version().unwrap_or_else(|_| "an unknown kernel".into());
+    let kernel = System::kernel_version().unwrap_or_else(|_| "unknown".into());
     let name = System::long_os_version().unwrap_or_else(|_| "an unknown system".into());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Some(Finding::good("system", format!("{name}, {kernel}, {cores} cores")))
+    Some(Finding::good("system", format!("{name}, kernel {kernel}, {cores} cores")))
 }
 
 fn memory() -> Option<Finding> {
@@ -70,7 +70,8 @@ fn locked_limit() -> Option<Finding> {
 
 fn simt() -> Option<Finding> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(16);
-    let found = format!("runs kernels on the CPU, {workers} blocks at once");
+    let blocks = if workers == 1 { "one block at a time".into() } else { format!("{workers} blocks at once") };
+    let found = format!("runs kernels on the CPU, {blocks}");
     let mappings: Option<u64> =
         fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|count| count.trim().parse().ok());
     Some(match mappings {

@@ -16,6 +16,14 @@ pub(super) fn examine() -> (Section, u32) {
 fn look(findings: &mut Vec<Finding>) -> u32 {
     let library = match driver::library() {
         Ok(library) => library,
+        Err(why) if why.is_from_variable() => {
+            let advice = format!(
+                "unset {}, or let it name NVIDIA's libcuda.so.1; until then everything runs on the CPU",
+                driver::LIBRARY_VARIABLE
+            );
+            findings.push(Finding::bad("library", why.to_string(), advice));
+            return 0;
+        }
         Err(why) => {
             let advice = "without a driver everything runs on the CPU, at small sizes; that is no fault";
             findings.push(Finding::note("library", why.to_string(), advice));

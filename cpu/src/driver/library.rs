@@ -26,7 +26,7 @@ pub struct Library {
     path: PathBuf,
 }
 
-/// Why the library did not open.
+/// Why the library did not open, or is not the one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     /// What was tried, and the loader's reason for each.
@@ -38,7 +38,7 @@ pub struct LoadError {
 /// The driver's library, opened by the first call.
 ///
 /// # Errors
-/// No file could be opened. The answer is kept: a later call does not try again.
+/// No file could be opened, or what was opened is no driver. The answer is kept: a later call does not try again.
 pub fn library() -> Result<&'static Library, LoadError> {
     static LIBRARY: OnceLock<Result<Library, LoadError>> = OnceLock::new();
     LIBRARY
@@ -57,7 +57,14 @@ impl Library {
             // SAFETY: opening a library runs its initialisers. Those of NVIDIA's driver are made to run at any time;
             // whoever names another file in the variable vouches for it, as with LD_LIBRARY_PATH.
             match unsafe { libloading::Library::new(candidate) } {
-                Ok(handle) => return Ok(Self { handle, path: candidate.into() }),
+                Ok(handle) => {
+                    let library = Self { handle, path: candidate.into() };
+                    // The one function that every driver has, since CUDA 1.0.
+                    if library.symbol(c"cuInit").is_some() {
+                        return Ok(library);
+                    }
+                    attempts.push((candidate.to_owned(), "not NVIDIA's driver: it has no function cuInit".into()));
+                }
                 Err(error) => {
                     // The error says that opening failed; the loader's own words are its source.
                     let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -92,6 +99,11 @@ impl LoadError {
     /// The first file that was tried and why it did not open, in a few words.
     pub fn first_reason(&self) -> String {
         self.reasons().next().unwrap_or_default()
+    }
+
+    /// Whether [`LIBRARY_VARIABLE`] named the file: then someone meant it to be there.
+    pub fn is_from_variable(&self) -> bool {
+        self.from_variable
     }
 
     fn reasons(&self) -> impl Iterator<Item = String> {
@@ -131,6 +143,19 @@ mod tests {
         assert!(error.contains("/nonexistent/libcuda.so.1"), "{error}");
         assert!(error.contains("PAGELOCK_LIBCUDA"), "{error}");
         assert_eq!(error.matches("/nonexistent/libcuda.so.1").count(), 1, "{error}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn another_library_is_no_driver() {
+        // The C library is open already, so the loader finds it under this name on every glibc.
+        if !cfg!(target_env = "gnu") {
+            return;
+        }
+        let error = Library::open(&[OsStr::new("libc.so.6")], true).unwrap_err().to_string();
+        for part in ["libc.so.6: not NVIDIA's driver", "no function cuInit", "PAGELOCK_LIBCUDA names this file"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

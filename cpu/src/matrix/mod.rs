@@ -6,6 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
+use crate::threads;
+
 /// A matrix of f32, row-major, at least 1×1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
@@ -45,6 +47,7 @@ impl Matrix {
         let length = rows.checked_mul(columns).expect("the elements of a matrix fit the address space");
         let mut data = vec![0.0; length];
         let start = Pcg64::seed_from_u64(seed);
+        threads::start();
         data.par_chunks_mut(CHUNK).enumerate().for_each(|(index, chunk)| {
             let mut random = start.clone();
             random.advance((index * (CHUNK / 2)) as u128);

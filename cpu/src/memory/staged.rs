@@ -107,7 +107,8 @@ impl Staging {
         };
         let lanes = (0..threads).map(lane).collect::<Result<_, DeviceError>>()?;
         let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("staging {i}"));
-        let workers = workers.build().map_err(|why| DeviceError::NoThreads { asked: threads, why: why.to_string() })?;
+        let workers =
+            workers.build().map_err(|why| DeviceError::NoStagingThreads { asked: threads, why: why.to_string() })?;
         Ok(Self { shape, device: device.clone(), lanes, workers })
     }
 

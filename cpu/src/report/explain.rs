@@ -33,9 +33,7 @@ fn explain_simt(modes: &[ModeReport]) -> Vec<String> {
     }
     vec![
         format!("What the modes do: {}.", copied.join(", ")),
-        "The kernel takes the rest, and it is the same kernel on the same cores in every mode. Which mode wins where a link \
-         lies between, only a GPU can tell: --device cuda:0."
-            .into(),
+        "The kernel takes the rest, and it is the same kernel on the same cores in every mode.".into(),
     ]
 }
 

@@ -40,6 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpu::matmul::Shape;
 
+use crate::threads;
 use bounds::Problem;
 pub use tally::Entry;
 pub use verdict::{Freivalds, MethodUsed, Outcome, Verdict, VerifyError};
@@ -122,6 +123,7 @@ impl<'a> Verifier<'a> {
     pub fn new(shape: Shape, a: &'a [f32], b: &'a [f32], method: Method, source: Source, seed: u64) -> Self {
         assert_eq!(a.len(), shape.a_len(), "A of a {shape} product");
         assert_eq!(b.len(), shape.b_len(), "B of a {shape} product");
+        threads::start();
         let problem = Problem::new(shape, a, b, source);
         let plan = match resolve(method, shape) {
             Method::Off => Plan::Off,

@@ -272,6 +272,11 @@ fn is_transposed(problem: &Problem<'_>, c: &[f32], expected: &dyn Fn(usize, usiz
     telling > 0
 }
 
+/// `1.23e-5`, and 0 as such.
+fn scientific(error: f64) -> String {
+    if error == 0.0 { "0".into() } else { format!("{error:.2e}") }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {
@@ -287,7 +292,10 @@ impl fmt::Display for Verdict {
 impl Verdict {
     fn fmt_passed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.freivalds {
-            None => write!(f, "verified: all {} elements", self.elements())?,
+            None => match self.elements() {
+                1 => write!(f, "verified: the one element")?,
+                elements => write!(f, "verified: all {elements} elements")?,
+            },
             Some(freivalds) => write!(
                 f,
                 "verified: {} of {} rows with {} sign vectors, {} elements recomputed",
@@ -295,7 +303,8 @@ impl Verdict {
             )?,
         }
         let percent = 100.0 * self.largest_error_over_tolerance;
-        write!(f, ", largest error {:.2e}, at most {percent:.1} % of its bound", self.largest_absolute_error)
+        let error = scientific(self.largest_absolute_error);
+        write!(f, ", largest error {error}, at most {percent:.1} % of the error bound")
     }
 
     fn fmt_failed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

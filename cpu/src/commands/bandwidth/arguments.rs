@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::Error;
 use crate::bandwidth::Wishes;
@@ -47,11 +48,11 @@ pub struct Arguments {
     pub(super) device: Selector,
 
     /// Writes the report with every sample; `-` is standard output, instead of the tables
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", value_parser = PathBufValueParser::new().map(Destination::from))]
     pub(super) json: Option<Destination>,
 
     /// Writes one line per figure; `-` is standard output, instead of the tables
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", value_parser = PathBufValueParser::new().map(Destination::from))]
     pub(super) csv: Option<Destination>,
 
     /// Draws the copies over their sizes

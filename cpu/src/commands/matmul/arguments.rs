@@ -1,13 +1,15 @@
 //! What the user types. What it means together is [`Job`](super::job::Job)'s to say.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use bytesize::ByteSize;
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use gpu::matmul::MatmulKernel;
 
 use crate::device::Selector;
 use crate::matmul::Mode;
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,9 +52,8 @@ pub struct Arguments {
     pub(super) mode: Vec<Mode>,
 
     /// Which kernel; auto is the fastest
-    #[arg(long, value_name = "auto|naive|coalesced|tiled", value_enum, hide_possible_values = true)]
-    #[arg(default_value_t = KernelChoice::Auto)]
-    pub(super) kernel: KernelChoice,
+    #[arg(long, value_name = "KERNEL", value_parser = kernel(), default_value = AUTO)]
+    pub(super) kernel: MatmulKernel,
 
     /// auto (a GPU if there is one), cuda:0 (this GPU or an error) or simt (the CPU)
     #[arg(long, value_name = "auto|cuda:I|simt", default_value_t = Selector::Auto)]
@@ -64,16 +65,17 @@ pub struct Arguments {
 
     /// Measured runs of each mode [default: 10 on a GPU, 3 on the CPU]
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = measured_runs)]
     pub(super) iters: Option<u32>,
 
     /// Runs before the measured ones [default: 2 on a GPU, 1 on the CPU]
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(value_parser = runs)]
     pub(super) warmup: Option<u32>,
 
-    /// Makes the same random matrices again [default: a new one each time, printed]
-    #[arg(long)]
+    /// Makes the same random matrices again, and lets verification draw the same elements, of files too [default: a new
+    /// one each time, printed]
+    #[arg(long, value_name = "SEED", value_parser = seed, allow_negative_numbers = true)]
     pub(super) seed: Option<u64>,
 
     /// How much of each result is verified: every element; every row, and some elements; nothing [default: full up to about
@@ -90,15 +92,15 @@ pub struct Arguments {
     pub(super) b: Option<PathBuf>,
 
     /// Writes C as a NumPy file of f32
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE.npy", value_parser = PathBufValueParser::new().try_map(matrix_file))]
     pub(super) out: Option<PathBuf>,
 
     /// Writes the report with every sample; `-` is standard output, instead of the tables
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", value_parser = PathBufValueParser::new().map(Destination::from))]
     pub(super) json: Option<Destination>,
 
     /// Writes one line per run; `-` is standard output, instead of the tables
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", value_parser = PathBufValueParser::new().map(Destination::from))]
     pub(super) csv: Option<Destination>,
 
     /// The most page-locked memory to use, such as 2GiB [default: half of what is available]
@@ -111,14 +113,6 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum KernelChoice {
-    Auto,
-    Naive,
-    Coalesced,
-    Tiled,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum VerifyChoice {
     Full,
     Sampled,
@@ -128,17 +122,15 @@ pub(super) enum VerifyChoice {
 /// A file, or standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// `-`
+    /// `-`, or another name of it, such as `/dev/stdout`.
     Standard,
     /// A path.
     File(PathBuf),
 }
 
-impl FromStr for Destination {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if text == "-" { Self::Standard } else { Self::File(text.into()) })
+impl From<PathBuf> for Destination {
+    fn from(path: PathBuf) -> Self {
+        if is_standard_output(&path) { Self::Standard } else { Self::File(path) }
     }
 }
 
@@ -152,12 +144,66 @@ impl Destination {
     }
 }
 
-/// Reads M, N or K.
-fn extent(text: &str) -> Result<u32, String> {
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-" || output::descriptor(path) == Some(1)
+}
+
+/// Reads `--out`. Tables and a matrix on one stream would be neither.
+fn matrix_file(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match is_standard_output(&path) {
+        true => Err("C is not written to standard output; name a file, such as c.npy"),
+        false => Ok(path),
+    }
+}
+
+const AUTO: &str = "auto";
+
+/// Reads the name of a kernel, whichever there are; the last rung of the ladder is the fastest.
+fn kernel() -> impl TypedValueParser<Value = MatmulKernel> {
+    const ALL: &[MatmulKernel] = &MatmulKernel::ALL;
+    let names = ALL.iter().map(|kernel| kernel.name());
+    PossibleValuesParser::new([AUTO].into_iter().chain(names))
+        .map(|name| ALL.iter().copied().find(|kernel| kernel.name() == name).unwrap_or(ALL[ALL.len() - 1]))
+}
+
+/// Whether this is a whole number, whatever its size.
+fn check_whole(text: &str) -> Result<(), String> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err("not a whole number; write one such as 1024".into());
     }
+    Ok(())
+}
+
+/// Reads the number of runs before the measured ones.
+fn runs(text: &str) -> Result<u32, String> {
+    check_whole(text)?;
+    match text.parse() {
+        Ok(runs @ 0..=MAX_RUNS) => Ok(runs),
+        _ if text.starts_with('-') => Err("runs cannot be fewer than 0".into()),
+        _ => Err(format!("at most {MAX_RUNS} runs")),
+    }
+}
+
+const MAX_RUNS: u32 = 1_000_000;
+
+/// Reads the number of measured runs.
+fn measured_runs(text: &str) -> Result<u32, String> {
+    match runs(text)? {
+        0 => Err("nothing is measured in 0 runs; at least 1".into()),
+        runs => Ok(runs),
+    }
+}
+
+/// Reads a seed.
+fn seed(text: &str) -> Result<u64, String> {
+    check_whole(text)?;
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+/// Reads M, N or K.
+fn extent(text: &str) -> Result<u32, String> {
+    check_whole(text)?;
     match text.parse() {
         Ok(0) => Err("an extent is at least 1".into()),
         Ok(extent) => Ok(extent),

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use gpu::matmul::{MatmulKernel, Shape};
 
 use super::Error;
-use super::arguments::{Arguments, Destination, KernelChoice, VerifyChoice};
+use super::arguments::{Arguments, Destination, VerifyChoice};
 use crate::device::{KernelSource, Selector};
 use crate::matmul::{Mode, Plan};
+use crate::output;
 use crate::verify::Method;
 
 /// The arguments once they were checked against each other.
@@ -75,11 +76,7 @@ impl Job {
         Ok(Self {
             extents,
             modes: modes(&arguments.mode),
-            kernel: match arguments.kernel {
-                KernelChoice::Naive => MatmulKernel::Naive,
-                KernelChoice::Coalesced => MatmulKernel::Coalesced,
-                KernelChoice::Auto | KernelChoice::Tiled => MatmulKernel::Tiled,
-            },
+            kernel: arguments.kernel,
             device: arguments.device,
             kernels: arguments.kernels_from.clone().map_or(KernelSource::Embedded, KernelSource::File),
             iterations: arguments.iters,
@@ -183,9 +180,12 @@ fn check_different_files(arguments: &Arguments) -> Result<(), Error> {
 /// of outputs.
 pub(in crate::commands) fn identity(path: &Path) -> Option<PathBuf> {
     match fs::metadata(path) {
+        _ if output::descriptor(path).is_some() => None,
         Ok(found) if !found.is_file() => None,
         Ok(_) => fs::canonicalize(path).ok(),
         Err(_) => {
+            // A loop of links has no end; writing says so.
+            let path = output::followed(path).unwrap_or_else(|_| path.to_owned());
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
             Some(folder.join(path.file_name()?))

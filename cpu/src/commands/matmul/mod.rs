@@ -2,6 +2,7 @@
 
 mod arguments;
 mod error;
+mod estimate;
 mod inputs;
 mod job;
 
@@ -49,10 +50,10 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
         let size = SizeReport::new(plan.kernel, shape, &measured, device.is_simt());
-        print(&job, console, &format!("\n{}", size_table(&size).trim_end()))?;
+        print(&job, console, &format!("\n{}", size_table(&size, device.is_simt()).trim_end()))?;
         document.sizes.push(size);
     }
-    print(&job, console, &format!("\n{}", table_notes()))?;
+    print(&job, console, &format!("\n{}", table_notes(device.is_simt())))?;
     write_documents(&job, &document, console)
 }
 
@@ -81,6 +82,12 @@ fn measure_all(
     let steps = u64::from(plan.warmup + plan.iterations);
     if !job.quiet {
         console.start_progress(steps * job.modes.len() as u64, format!("{shape} verification"));
+    }
+    if device.is_simt() && !job.quiet {
+        let runs = steps * job.modes.len() as u64;
+        if let Some(warning) = estimate::warning(device, plan.kernel, shape, runs) {
+            console.warn(&warning);
+        }
     }
     let verifier = Verifier::new(shape, a, b, job.verify, inputs.source(), inputs.seed());
     let mut product = None;

@@ -38,16 +38,20 @@ pub struct Rounding {
     pub changed_elements: u64,
     /// Of these, the finite ones that became infinite: beyond 3.4·10³⁸.
     pub overflowed_elements: u64,
+    /// Of these, the ones that became zero: below 1.4·10⁻⁴⁵.
+    pub vanished_elements: u64,
 }
 
 impl fmt::Display for Rounding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { elements, changed_elements, overflowed_elements } = self;
-        write!(f, "the file holds f64; {changed_elements} of {elements} elements changed when rounded to f32")?;
-        match overflowed_elements {
-            0 => Ok(()),
-            _ => write!(f, ", {overflowed_elements} of them to infinity"),
+        let Self { elements, changed_elements, .. } = self;
+        write!(f, "{changed_elements} of {elements} f64 values were rounded to f32")?;
+        for (count, what) in [(self.overflowed_elements, "infinity"), (self.vanished_elements, "zero")] {
+            if count > 0 {
+                write!(f, ", {count} of them to {what}")?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -117,6 +121,7 @@ fn round(wide: f64, rounding: &mut Rounding) -> f32 {
     let narrow = wide as f32;
     rounding.changed_elements += u64::from(f64::from(narrow) != wide && !wide.is_nan());
     rounding.overflowed_elements += u64::from(narrow.is_infinite() && wide.is_finite());
+    rounding.vanished_elements += u64::from(narrow == 0.0 && wide != 0.0);
     narrow
 }
 

@@ -63,9 +63,9 @@ fn f64_is_rounded_and_counted() {
     let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
     let loaded = read_bytes(&npy(&header("'<f8'", false, "(1, 7)"), &bytes)).unwrap();
     let rounding = loaded.rounding.unwrap();
-    assert_eq!(rounding, Rounding { elements: 7, changed_elements: 4, overflowed_elements: 2 });
+    assert_eq!(rounding, Rounding { elements: 7, changed_elements: 4, overflowed_elements: 2, vanished_elements: 1 });
     assert_eq!(loaded.matrix.data()[..4], [0.5, 0.1, f32::INFINITY, f32::NEG_INFINITY]);
-    assert!(rounding.to_string().contains("4 of 7 elements changed"), "{rounding}");
+    assert!(rounding.to_string().contains("4 of 7 f64 values were rounded"), "{rounding}");
 }
 
 #[test]

@@ -3,11 +3,16 @@
 //! Results, reports and images go through [`write`](fn@write): what it interrupts or fails to finish leaves no file behind
 //! and an existing one as it was.
 
+mod links;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use links::write_to_descriptor;
+pub use links::{descriptor, followed};
 
 /// Why a file was not written. The target is as it was before.
 #[derive(Debug, Error)]
@@ -45,7 +50,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The disk or the quota is full.
-    #[error("cannot write {path}: no space is left ({source}); free some or name a file on another disk",
+    #[error("cannot write {path}: no space is left; free some or name a file on another disk",
         path = path.display())]
     Full {
         /// The file that was to be written.
@@ -67,7 +72,8 @@ pub enum WriteError {
 ///
 /// The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name `path` only then. A
 /// new file gets the permissions that [`File::create`] would give it, a replaced one keeps its own; of a symbolic link
-/// the file that it points to is replaced. What is no regular file (`/dev/stdout`, a pipe) is written to directly.
+/// the file that it points to is replaced, or made. What is no regular file (a pipe, `/dev/null`) is written to
+/// directly, and so is an open file of this process (`/dev/stdout`, `/proc/self/fd/3`), whatever it is.
 ///
 /// ```
 /// use std::io::Write;
@@ -85,7 +91,10 @@ where
     F: FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 {
     let path = path.as_ref();
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(number) = descriptor(path) {
+        return write_to_descriptor(number, path, content).map_err(|error| classify(path, path, error));
+    }
+    let target = followed(path).map_err(|error| classify(path, path, error))?;
     let existing = fs::metadata(&target).ok();
     match &existing {
         Some(found) if found.is_dir() => return Err(WriteError::IsDirectory { path: path.to_owned() }),
@@ -105,7 +114,10 @@ where
 /// As [`write`](fn@write) would.
 pub fn check(path: impl AsRef<Path>) -> Result<(), WriteError> {
     let path = path.as_ref();
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if descriptor(path).is_some() {
+        return Ok(());
+    }
+    let target = followed(path).map_err(|error| classify(path, path, error))?;
     match fs::metadata(&target) {
         Ok(found) if found.is_dir() => Err(WriteError::IsDirectory { path: path.to_owned() }),
         Ok(found) if !found.is_file() => Ok(()),
@@ -162,6 +174,7 @@ fn directory(target: &Path) -> &Path {
 }
 
 fn classify(path: &Path, target: &Path, source: io::Error) -> WriteError {
+    let source = as_the_system_said(source);
     let (path, directory) = (path.to_owned(), directory(target).to_owned());
     match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory if !directory.is_dir() => {
@@ -174,87 +187,13 @@ fn classify(path: &Path, target: &Path, source: io::Error) -> WriteError {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(directory: &Path) -> Vec<String> {
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-
-    #[test]
-    fn failure_leaves_nothing_and_the_old_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        let fail = |file: &mut BufWriter<&File>| {
-            file.write_all(b"half")?;
-            Err(io::Error::from(ErrorKind::StorageFull))
-        };
-        assert!(matches!(write(&path, fail), Err(WriteError::Full { .. })));
-        assert!(names(directory.path()).is_empty());
-
-        write(&path, |file| file.write_all(b"old")).unwrap();
-        assert!(write(&path, fail).is_err());
-        assert_eq!(names(directory.path()), ["a.csv"]);
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        write(&path, |file| file.write_all(b"new")).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-    }
-
-    #[test]
-    fn a_panic_leaves_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        let result = std::panic::catch_unwind(|| write(&path, |_| panic!("on purpose")));
-        assert!(result.is_err());
-        assert!(names(directory.path()).is_empty());
-    }
-
-    #[test]
-    fn wrong_targets_are_named() {
-        let directory = tempfile::tempdir().unwrap();
-        let nothing = |_: &mut BufWriter<&File>| Ok(());
-        assert!(matches!(write(directory.path(), nothing), Err(WriteError::IsDirectory { .. })));
-        let error = write(directory.path().join("no/a.csv"), nothing).unwrap_err();
-        assert!(matches!(error, WriteError::MissingDirectory { .. }), "{error}");
-        assert!(error.to_string().contains("create it first"), "{error}");
-        let file = directory.path().join("file");
-        write(&file, nothing).unwrap();
-        assert!(matches!(write(file.join("a.csv"), nothing), Err(WriteError::MissingDirectory { .. })));
-        assert!(matches!(write("", nothing), Err(WriteError::Io { .. } | WriteError::MissingDirectory { .. })));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn permissions_are_those_of_an_ordinary_file() {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let directory = tempfile::tempdir().unwrap();
-        let (ordinary, ours) = (directory.path().join("ordinary"), directory.path().join("ours"));
-        File::create(&ordinary).unwrap();
-        write(&ours, |_| Ok(())).unwrap();
-        assert_eq!(mode(&ours), mode(&ordinary));
-
-        fs::set_permissions(&ours, fs::Permissions::from_mode(0o640)).unwrap();
-        write(&ours, |_| Ok(())).unwrap();
-        assert_eq!(mode(&ours), 0o640);
-
-        fs::set_permissions(&ours, fs::Permissions::from_mode(0o440)).unwrap();
-        assert!(matches!(write(&ours, |_| Ok(())), Err(WriteError::ReadOnly { .. })));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_are_followed_and_devices_survive() {
-        let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, |file| file.write_all(b"new")).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"new");
-
-        write("/dev/null", |file| file.write_all(b"gone")).unwrap();
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+/// Without the name of the temporary file, which `tempfile` adds and which tells nobody anything.
+fn as_the_system_said(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path \"") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
+        None => error,
     }
 }
+
+#[cfg(test)]
+mod tests;
