@@ -6,7 +6,7 @@
 //! | kernel | touches |
 //! |---|---|
 //! | [`read`] | every word, 16 bytes an access, four accesses in flight, once or several times |
-//! | [`write`] | every word, 16 bytes an access, with a pattern |
+//! | [`write`](mod@write) | every word, 16 bytes an access, with a pattern |
 //! | [`copy`](mod@copy) | reads and writes every word |
 //! | [`strided`] | every `stride`-th word |
 //! | [`random`] | every word once, in a scrambled order |
