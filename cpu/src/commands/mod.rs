@@ -4,6 +4,7 @@
 //! something failed or a result is wrong, 2 if the arguments make no sense.
 
 pub mod bandwidth;
+mod common;
 mod console;
 pub mod doctor;
 pub mod matmul;

@@ -8,7 +8,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::Error;
 use crate::bandwidth::Wishes;
-use crate::commands::matmul::{Destination, byte_size, identity};
+use crate::commands::common::{Destination, byte_size, identity};
 use crate::device::Selector;
 
 const EXAMPLES: &str = "\

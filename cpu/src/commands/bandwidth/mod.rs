@@ -9,7 +9,7 @@ pub use arguments::Arguments;
 pub use error::Error;
 
 use super::Console;
-use super::matmul::Destination;
+use super::common::write_documents;
 use crate::bandwidth::document::{Document, write_csv};
 use crate::bandwidth::parameters::Parameters;
 use crate::bandwidth::{Bench, Plan, measure, plot, table};
@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         });
     }
     // Files first, for the reader of standard output may have left.
-    write_documents(arguments, &document, console)?;
+    write(arguments, &document, console)?;
     print(arguments, console, &report(&document))
 }
 
@@ -73,34 +73,12 @@ fn print(arguments: &Arguments, console: &mut Console, text: &str) -> Result<(),
     }
 }
 
-fn write_documents(arguments: &Arguments, document: &Document, console: &mut Console) -> Result<(), Error> {
+fn write(arguments: &Arguments, document: &Document, console: &mut Console) -> Result<(), Error> {
     if let Some(path) = &arguments.plot {
         let svg = plot::svg(document).map_err(|why| Error::Plot(why.to_string()))?;
         output::write(path, |writer| writer.write_all(svg.as_bytes()))?;
     }
-    for on_standard_output in [false, true] {
-        let wanted = |to: &&Destination| (**to == Destination::Standard) == on_standard_output;
-        if let Some(destination) = arguments.json.as_ref().filter(wanted) {
-            write_document(destination, console, |writer| {
-                serde_json::to_writer_pretty(&mut *writer, document)?;
-                writeln!(writer)
-            })?;
-        }
-        if let Some(destination) = arguments.csv.as_ref().filter(wanted) {
-            write_document(destination, console, |writer| write_csv(document, writer))?;
-        }
-    }
-    Ok(())
-}
-
-fn write_document(
-    destination: &Destination,
-    console: &mut Console,
-    content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Error> {
-    match destination {
-        Destination::Standard => console.raw(content)?,
-        Destination::File(path) => output::write(path, |writer| content(writer))?,
-    }
-    Ok(())
+    write_documents((arguments.json.as_ref(), arguments.csv.as_ref()), console, document, |writer| {
+        write_csv(document, writer)
+    })
 }

@@ -1,15 +1,15 @@
 //! What the user types. What it means together is [`Job`](super::job::Job)'s to say.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use gpu::matmul::MatmulKernel;
 
+use crate::commands::common::{Destination, byte_size, is_standard_output};
 use crate::device::Selector;
 use crate::matmul::Mode;
-use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,35 +119,6 @@ pub(super) enum VerifyChoice {
     Off,
 }
 
-/// A file, or standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// `-`, or another name of it, such as `/dev/stdout`.
-    Standard,
-    /// A path.
-    File(PathBuf),
-}
-
-impl From<PathBuf> for Destination {
-    fn from(path: PathBuf) -> Self {
-        if is_standard_output(&path) { Self::Standard } else { Self::File(path) }
-    }
-}
-
-impl Destination {
-    /// The path, of a file.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Standard => None,
-            Self::File(path) => Some(path),
-        }
-    }
-}
-
-fn is_standard_output(path: &Path) -> bool {
-    path.as_os_str() == "-" || output::descriptor(path) == Some(1)
-}
-
 /// Reads `--out`. Tables and a matrix on one stream would be neither.
 fn matrix_file(path: PathBuf) -> Result<PathBuf, &'static str> {
     match is_standard_output(&path) {
@@ -210,11 +181,6 @@ fn extent(text: &str) -> Result<u32, String> {
         Err(_) if text.starts_with('-') => Err("an extent is at least 1".into()),
         Err(_) => Err(format!("an extent is at most {}, 32 bits; take a smaller one", u32::MAX)),
     }
-}
-
-/// Reads 1048576, 512MB, 2GiB.
-pub(in crate::commands) fn byte_size(text: &str) -> Result<ByteSize, String> {
-    text.parse().map_err(|_| "not an amount of memory; write one such as 512MiB or 2GiB".into())
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! What the arguments mean, once they were checked against each other: everything that can be known without a device.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpu::matmul::{MatmulKernel, Shape};
 
 use super::Error;
-use super::arguments::{Arguments, Destination, VerifyChoice};
+use super::arguments::{Arguments, VerifyChoice};
+use crate::commands::common::{Destination, identity};
 use crate::device::{KernelSource, Selector};
 use crate::matmul::{Mode, Plan};
-use crate::output;
 use crate::verify::Method;
 
 /// The arguments once they were checked against each other.
@@ -174,21 +173,4 @@ fn check_different_files(arguments: &Arguments) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// What tells a file from others, under whatever name. Nothing for what is no regular file: `/dev/null` takes any number
-/// of outputs.
-pub(in crate::commands) fn identity(path: &Path) -> Option<PathBuf> {
-    match fs::metadata(path) {
-        _ if output::descriptor(path).is_some() => None,
-        Ok(found) if !found.is_file() => None,
-        Ok(_) => fs::canonicalize(path).ok(),
-        Err(_) => {
-            // A loop of links has no end; writing says so.
-            let path = output::followed(path).unwrap_or_else(|_| path.to_owned());
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-            Some(folder.join(path.file_name()?))
-        }
-    }
 }

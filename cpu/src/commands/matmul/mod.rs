@@ -6,16 +6,15 @@ mod estimate;
 mod inputs;
 mod job;
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 
-pub(super) use arguments::byte_size;
-pub use arguments::{Arguments, Destination};
+pub use arguments::Arguments;
 pub use error::Error;
-pub(super) use job::identity;
 
 use self::inputs::Inputs;
 use self::job::Job;
 use super::Console;
+use super::common::write_documents;
 use crate::device::Device;
 use crate::matmul::{Measured, Plan, Problem, check_needs, measure};
 use crate::matrix::{MatrixView, npy};
@@ -54,7 +53,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         document.sizes.push(size);
     }
     print(&job, console, &format!("\n{}", table_notes(device.is_simt())))?;
-    write_documents(&job, &document, console)
+    write(&job, &document, console)
 }
 
 /// Prints a part of the report for people, where it is wanted. When its reader leaves, the work goes on if there are files
@@ -111,30 +110,6 @@ fn measure_all(
 }
 
 /// Writes the documents: files first, for the reader of standard output may have left.
-fn write_documents(job: &Job, document: &Document, console: &mut Console) -> Result<(), Error> {
-    for on_standard_output in [false, true] {
-        let wanted = |to: &&Destination| (**to == Destination::Standard) == on_standard_output;
-        if let Some(destination) = job.json.as_ref().filter(wanted) {
-            write_document(destination, console, |writer| {
-                serde_json::to_writer_pretty(&mut *writer, document)?;
-                writeln!(writer)
-            })?;
-        }
-        if let Some(destination) = job.csv.as_ref().filter(wanted) {
-            write_document(destination, console, |writer| write_csv(document, writer))?;
-        }
-    }
-    Ok(())
-}
-
-fn write_document(
-    destination: &Destination,
-    console: &mut Console,
-    content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Error> {
-    match destination {
-        Destination::Standard => console.raw(content)?,
-        Destination::File(path) => output::write(path, |writer| content(writer))?,
-    }
-    Ok(())
+fn write(job: &Job, document: &Document, console: &mut Console) -> Result<(), Error> {
+    write_documents((job.json.as_ref(), job.csv.as_ref()), console, document, |writer| write_csv(document, writer))
 }
