@@ -12,7 +12,7 @@ pub use arguments::Arguments;
 pub use error::Error;
 
 use self::inputs::Inputs;
-use self::job::Job;
+use self::job::{Extents, Job};
 use super::Console;
 use super::common::write_documents;
 use crate::device::Device;
@@ -82,7 +82,8 @@ fn measure_all(
     if !job.quiet {
         console.start_progress(steps * job.modes.len() as u64, format!("{shape} verification"));
     }
-    if device.is_simt() && !job.quiet {
+    // The default sizes are quick by choice; the user's own may not be.
+    if device.is_simt() && !job.quiet && !matches!(job.extents, Extents::Default) {
         let runs = steps * job.modes.len() as u64;
         if let Some(warning) = estimate::warning(device, plan.kernel, shape, runs) {
             console.warn(&warning);
