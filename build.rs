@@ -1,8 +1,8 @@
 //! Compiles `gpu` to PTX, one file per architecture, and hands the text to `src/lib.rs` for embedding.
 //!
 //! Three compilers, in this order: rust-cuda, rustc's own `nvptx64` target, the PTX committed in `gpu/ptx`.
-//! `PAGELOCK_KERNELS=auto|rust-cuda|rustc|committed` overrides. Under `auto` a compiler that is absent or fails is
-//! passed over with a warning that says why; a compiler asked for by name must succeed.
+//! `PAGELOCK_KERNELS=auto|rust-cuda|rustc|committed` overrides. Under `auto` a compiler that is absent is
+//! passed over, one that fails too and with a warning that says why; a compiler asked for by name must succeed.
 
 mod build {
     pub mod choice;
@@ -48,6 +48,9 @@ fn run() -> Result<(), String> {
     let request = Request::parse(asked.as_deref())?;
     let sources = Sources::read(&root.join("gpu"))?;
     let surroundings = Surroundings::from_environment();
+    if let Some(builder) = surroundings.builder.as_ref().filter(|builder| builder.exists()) {
+        println!("cargo::rerun-if-changed={}", builder.display()); // a script that was mended is run again
+    }
     let workspace = choice::Workspace { root, scratch: scratch(&out), surroundings };
     let compiled = choice::compile(request, &workspace, &sources)?;
     for warning in &compiled.warnings {

@@ -7,8 +7,9 @@
 //! PROGRAM <out> sm_75 sm_80 sm_90a
 //! ```
 //!
-//! compiles the kernels and writes `<out>/kernels_<architecture>.ptx`, each with the header that the committed files have. What it says on standard error is the reason, should it fail. PAGELOCK_RUST_CUDA_BUILDER names
-//! a program to run instead, for instance one in a container.
+//! compiles the kernels and writes `<out>/kernels_<architecture>.ptx`, each with the header that the committed files have.
+//! What it says on standard error is the reason, should it fail. PAGELOCK_RUST_CUDA_BUILDER names a program to run
+//! instead, for instance one in a container.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -68,7 +69,10 @@ fn run(program: &mut Command, workspace: &Workspace, sources: &Sources) -> Resul
 
     program.arg(&out).args(ARCHITECTURES.iter().map(|architecture| architecture.name));
     let name = program.get_program().to_string_lossy().into_owned();
-    let output = program.output().map_err(|e| format!("cannot start {name}: {e}"))?;
+    let output = program.output().map_err(|e| {
+        let named = workspace.surroundings.builder.as_ref().map_or("", |_| "; PAGELOCK_RUST_CUDA_BUILDER names it");
+        format!("cannot start {name}: {e}{named}")
+    })?;
     if !output.status.success() {
         let reason = nested::errors(&String::from_utf8_lossy(&output.stderr));
         return Err(format!("{name}: {}\n{reason}", output.status));
@@ -97,19 +101,17 @@ fn read(architecture: &str, out: &Path, program: &str, sources: &Sources) -> Res
 fn from_sources(workspace: &Workspace, target: &Path, backend: Backend) -> Result<Command, Failure> {
     let surroundings = &workspace.surroundings;
     let built = surroundings.backend(target);
-    if built.is_none() && backend == Backend::Found {
-        return Err(Failure::Absent(format!("no librustc_codegen_nvvm.so on LD_LIBRARY_PATH. {ADVICE}")));
+    let nvvm = surroundings.nvvm();
+    let mut missing = Vec::new();
+    if built.is_none() && (backend == Backend::Found || !surroundings.has_llvm_7()) {
+        missing.push("librustc_codegen_nvvm.so on LD_LIBRARY_PATH (or LLVM 7 to build one with: LLVM_CONFIG, or llvm-config in PATH)");
     }
-    let Some(nvvm) = surroundings.nvvm() else {
-        let reason = format!("no libnvvm.so.4 on LD_LIBRARY_PATH and no CUDA toolkit with it. {ADVICE}");
-        return Err(Failure::Absent(reason));
+    if nvvm.is_none() {
+        missing.push("libnvvm.so.4 on LD_LIBRARY_PATH or in a CUDA toolkit");
+    }
+    let (true, Some(nvvm)) = (missing.is_empty(), nvvm) else {
+        return Err(Failure::Absent(format!("missing: {}; and {NIGHTLY} is needed. {ADVICE}", missing.join("; "))));
     };
-    if built.is_none() && !surroundings.has_llvm_7() {
-        return Err(Failure::Absent(format!(
-            "no librustc_codegen_nvvm.so on LD_LIBRARY_PATH, and no LLVM 7 (LLVM_CONFIG, or llvm-config in PATH) to \
-             build one with. {ADVICE}"
-        )));
-    }
     let folder = workspace.root.join("gpu/rust-cuda");
     let nightly = Nightly::find(&folder).map_err(Failure::Failed)?;
     nightly.lock_dependencies(&folder, target, &nvvm).map_err(Failure::Failed)?;
