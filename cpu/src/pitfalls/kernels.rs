@@ -24,7 +24,7 @@ pub(super) const REUSE: Pitfall = Pitfall {
     expected: "Zero-copy saves the copy, so it is faster.",
     reason: "What a kernel reads from mapped memory crosses the link each time; device memory is many times faster than the \
              link, so a copy is soon paid for.",
-    advice: "Map what is read once or not at all; copy what is read again.",
+    advice: "Map what is read at most once, or what the device has no room for; copy what is read again.",
     run: reuse,
 };
 
@@ -137,7 +137,7 @@ fn reuse(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     match crossover {
         Some(rounds) => {
             let rounds = Number::count("crossover", rounds.into());
-            happened += &format!(" The copy is first faster at {rounds} reads.");
+            happened += &format!(" The copy is first faster where the number of reads is {rounds}.");
             numbers.push(rounds);
         }
         None => happened += " The copy is faster at none of them.",

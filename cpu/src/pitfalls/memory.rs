@@ -19,7 +19,7 @@ pub(super) const ALL: [Pitfall; 3] = [
     },
     Pitfall {
         name: "write-combined-read",
-        claim: "the CPU reads write-combined memory very slowly",
+        claim: "the CPU reads write-combined memory very slowly, where it is what its name says",
         expected: "Write-combined memory is the fast kind, so it is taken for everything.",
         reason: "The CPU does not cache it: every read goes out to memory by itself, and nothing is fetched ahead.",
         advice: "Use it for what the CPU only writes, in order. Here it has no slice to read from, only read_back_slowly.",
@@ -99,7 +99,15 @@ fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
         "One CPU thread copied {bytes} out of write-combined memory in {slow} and out of ordinary pinned memory in {fast}: \
          {meaning}."
     );
-    let verdict = setting.on_gpu(crawls, "the CPU device has ordinary, cached memory under either name");
+    // That the flag reaches the driver is for the tests to see. What the system makes of it is the machine's own affair, and
+    // reads as fast as cached ones tell that it made nothing of it: the H200 of a virtual machine was such a case.
+    let cached = match setting.device.is_simt() {
+        true => "the CPU device has ordinary, cached memory under either name",
+        false => {
+            "reads this fast come out of caches, so this machine (as virtual ones may) caches it in spite of the flag"
+        }
+    };
+    let verdict = if crawls && !setting.device.is_simt() { Verdict::Shown } else { Verdict::NotHere(cached.into()) };
     Ok(Outcome { happened, numbers: vec![bytes, slow, fast], message: None, verdict })
 }
 
