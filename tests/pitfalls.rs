@@ -1,5 +1,5 @@
-//! `pitfalls` as a user runs it, on the CPU device and on the fake driver: the text says what was measured, and the sentence
-//! follows from the numbers. How long things take is nobody's business here.
+//! `pitfalls` as a user runs it, on the CPU device and on the fake driver: the text says what was measured, and the
+//! sentence follows from the numbers. How long things take is nobody's business here.
 
 #[path = "support/fake.rs"]
 mod fake;

@@ -117,8 +117,8 @@ impl Device {
         Self { backend: self.backend.clone(), budget, idle: Mutex::default() }
     }
 
-    /// Asks the device to page-lock what it has page-locked already, which no safe call can: to show that it refuses. Should
-    /// it not, that is undone.
+    /// Asks the device to page-lock what it has page-locked already, which no safe call can: to show that it refuses.
+    /// Should it not, that is undone.
     pub(crate) fn register_again<T: Element>(&self, buffer: &RegisteredBuffer<T>) -> Result<(), DeviceError> {
         let memory = buffer.as_slice();
         let start = NonNull::from(memory).cast::<u8>();

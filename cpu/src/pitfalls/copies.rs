@@ -11,8 +11,8 @@ pub(super) const ALL: [Pitfall; 3] = [
         name: "pageable-async",
         claim: "an asynchronous copy of pageable memory is not asynchronous",
         expected: "A copy that is called asynchronous returns at once and leaves the CPU free while the bytes travel.",
-        reason: "The copy engine cannot follow pages that the system may move. The driver copies pageable bytes through a \
-                 page-locked buffer of its own and holds the caller meanwhile.",
+        reason: "The copy engine cannot follow pages that the system may move. The driver copies pageable bytes \
+                 through a page-locked buffer of its own and holds the caller meanwhile.",
         advice: "Keep what is to travel meanwhile in pinned memory. Where it must be pageable, stage it on purpose \
                  (upload_staged) or count on the wait.",
         run: pageable_async,
@@ -29,8 +29,8 @@ pub(super) const ALL: [Pitfall; 3] = [
         name: "pin-copy-free",
         claim: "pinning memory for a single copy is slower than a pageable copy",
         expected: "Pinned copies are faster, so memory is pinned, copied and freed wherever something is copied.",
-        reason: "Page-locking touches and locks every page through the system, and freeing undoes it; both take longer than \
-                 the copy gains.",
+        reason: "Page-locking touches and locks every page through the system, and freeing undoes it; both take longer \
+                 than the copy gains.",
         advice: "Pin once, early, and use the memory again and again; copy what travels once from where it is.",
         run: pin_copy_free,
     },
@@ -75,12 +75,13 @@ fn pageable_async(setting: &Setting<'_>) -> Result<Outcome, Fault> {
         (false, false) => "the CPU was free during most of the pageable copy and held during the pinned one",
     };
     let happened = format!(
-        "{bytes} from pageable memory: the call returned after {slow_call}, the copy had ended after {slow}. From pinned \
-         memory: {quick_call} and {quick}. So {meaning}."
+        "{bytes} from pageable memory: the call returned after {slow_call}, the copy had ended after {slow}. From \
+         pinned memory: {quick_call} and {quick}. So {meaning}."
     );
     let verdict = setting.on_gpu(
         held && free,
-        "the CPU device copies in the thread that asks, so that every call lasts as long as its copy, whatever the memory",
+        "the CPU device copies in the thread that asks, so that every call lasts as long as its copy, whatever the \
+         memory",
     );
     Ok(Outcome { happened, numbers: vec![bytes, slow_call, slow, quick_call, quick], message: None, verdict })
 }
@@ -134,8 +135,8 @@ fn pin_copy_free(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     };
     let meaning = if slower { "all three take longer than the plain copy" } else { "all three take no longer than it" };
     let happened = format!(
-        "For {bytes}: pinning took {pin}, the pinned copy {pinned}, freeing {free}; a plain pageable copy took {pageable}. So \
-         {meaning}, and {pays}."
+        "For {bytes}: pinning took {pin}, the pinned copy {pinned}, freeing {free}; a plain pageable copy took \
+         {pageable}. So {meaning}, and {pays}."
     );
     let verdict =
         setting.on_gpu(slower, "the CPU device allocates ordinary memory under either name, and copies both alike");

@@ -14,7 +14,8 @@ pub(super) const FIRST_RUN: Pitfall = Pitfall {
     claim: "the first launch of a kernel takes longer than the later ones",
     expected: "Every run of the same kernel on the same data takes the same time, so one run is a measurement.",
     reason: "The first launch loads the kernel's code, and the device may still be asleep.",
-    advice: "Run everything once or more before the clock counts, and report the median and the spread of several runs.",
+    advice: "Run everything once or more before the clock counts, and report the median and the spread of several \
+             runs.",
     run: first_run,
 };
 
@@ -22,8 +23,8 @@ pub(super) const REUSE: Pitfall = Pitfall {
     name: "reuse-over-zero-copy",
     claim: "zero-copy costs the link again at every read, a copy only once",
     expected: "Zero-copy saves the copy, so it is faster.",
-    reason: "What a kernel reads from mapped memory crosses the link each time; device memory is many times faster than the \
-             link, so a copy is soon paid for.",
+    reason: "What a kernel reads from mapped memory crosses the link each time; device memory is many times faster \
+             than the link, so a copy is soon paid for.",
     advice: "Map what is read at most once, or what the device has no room for; copy what is read again.",
     run: reuse,
 };
@@ -144,8 +145,8 @@ fn reuse(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     }
     let verdict = setting.on_gpu(
         crossover.is_some(),
-        "the CPU device reads both from the same memory, with no link between; what holds everywhere is how many bytes are \
-         read where",
+        "the CPU device reads both from the same memory, with no link between; what holds everywhere is how many bytes \
+         are read where",
     );
     Ok(Outcome { happened, numbers, message: None, verdict })
 }

@@ -12,8 +12,8 @@ pub(super) const ALL: [Pitfall; 3] = [
         name: "over-pinning",
         claim: "too much pinned memory takes the machine down, so the budget refuses it first",
         expected: "Whoever asks for too much gets an error from the driver.",
-        reason: "Pinned pages are taken from everybody else. The driver may well grant them, and the machine then swaps, \
-                 freezes or kills processes; ulimit -l does not hold the driver back.",
+        reason: "Pinned pages are taken from everybody else. The driver may well grant them, and the machine then \
+                 swaps, freezes or kills processes; ulimit -l does not hold the driver back.",
         advice: "Pin what is in flight and not what is stored. Set the most that you allow with --pinned-limit.",
         run: over_pinning,
     },
@@ -22,15 +22,16 @@ pub(super) const ALL: [Pitfall; 3] = [
         claim: "the CPU reads write-combined memory very slowly, where it is what its name says",
         expected: "Write-combined memory is the fast kind, so it is taken for everything.",
         reason: "The CPU does not cache it: every read goes out to memory by itself, and nothing is fetched ahead.",
-        advice: "Use it for what the CPU only writes, in order. Here it has no slice to read from, only read_back_slowly.",
+        advice: "Use it for what the CPU only writes, in order. Here it has no slice to read from, only \
+                 read_back_slowly.",
         run: write_combined_read,
     },
     Pitfall {
         name: "registered-twice",
         claim: "memory can be page-locked once; the second time is an error",
         expected: "Registering memory that is registered already does nothing.",
-        reason: "The driver keeps ranges, not counts: a range that overlaps a registered one is refused, and had it been \
-                 granted, the first to unregister would unlock the memory under the other.",
+        reason: "The driver keeps ranges, not counts: a range that overlaps a registered one is refused, and had it \
+                 been granted, the first to unregister would unlock the memory under the other.",
         advice: "Let one buffer own the memory. Device::register takes the Vec, so that safe code has nothing left to \
                  register a second time.",
         run: registered_twice,
@@ -60,8 +61,8 @@ fn over_pinning(setting: &Setting<'_>) -> Result<Outcome, Fault> {
         Err(error) => ("refused, but not by the budget", Some(error.to_string())),
     };
     let happened = format!(
-        "{asked} in one call, with a budget of {limit} for this demonstration: {what}. The answer came after {time}; {used} \
-         are on the account afterwards."
+        "{asked} in one call, with a budget of {limit} for this demonstration: {what}. The answer came after {time}; \
+         {used} are on the account afterwards."
     );
     let verdict = Verdict::of(matches!(answer, Err(DeviceError::Budget(_))));
     Ok(Outcome { happened, numbers: vec![asked, limit, time, used], message, verdict })
@@ -96,11 +97,11 @@ fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let crawls = slow.value > 2.0 * fast.value;
     let meaning = if crawls { "more than twice as long" } else { "less than twice as long" };
     let happened = format!(
-        "One CPU thread copied {bytes} out of write-combined memory in {slow} and out of ordinary pinned memory in {fast}: \
-         {meaning}."
+        "One CPU thread copied {bytes} out of write-combined memory in {slow} and out of ordinary pinned memory in \
+         {fast}: {meaning}."
     );
-    // That the flag reaches the driver is for the tests to see. What the system makes of it is the machine's own affair, and
-    // reads as fast as cached ones tell that it made nothing of it: the H200 of a virtual machine was such a case.
+    // That the flag reaches the driver is for the tests to see. What the system makes of it is the machine's own
+    // affair, and reads as fast as cached ones tell that it made nothing of it: so did a virtual machine with an H200.
     let cached = match setting.device.is_simt() {
         true => "the CPU device has ordinary, cached memory under either name",
         false => {

@@ -1,9 +1,9 @@
 //! What goes wrong for people with host memory and devices, each as a small demonstration that runs here and now.
 //!
 //! No number in a text is canned: a demonstration measures, keeps what it measured as [`Number`]s, writes them into its
-//! sentence and picks the sentence by them. Where a device cannot show the thing (a copy on the CPU device has no link to
-//! cross), it says why and shows what there is. Where Rust refuses the program, the compiler's recorded message is shown,
-//! the one that the compile-fail tests compare with.
+//! sentence and picks the sentence by them. Where a device cannot show the thing (a copy on the CPU device has no link
+//! to cross), it says why and shows what there is. Where Rust refuses the program, the compiler's recorded message is
+//! shown, the one that the compile-fail tests compare with.
 //!
 //! | file | pitfalls |
 //! |---|---|
@@ -78,7 +78,8 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Words of a buffer: `on_gpu` bytes on a GPU, little on the CPU device, and at most a quarter of what may be pinned.
+    /// Words of a buffer: `on_gpu` bytes on a GPU, little on the CPU device, and at most a quarter of what may be
+    /// pinned.
     fn words(&self, on_gpu: u64) -> usize {
         let budget = self.device.budget();
         let most = if self.device.is_simt() { on_gpu.min(256 << 10) } else { on_gpu };
