@@ -12,6 +12,7 @@
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
 //! | [`report`] | tables, JSON, CSV, explanations |
 //! | [`doctor`] | what is here, whether it is as it should be, what to do |
+//! | [`pitfalls`] | what goes wrong for people, shown here and now |
 //! | [`commands`] | the command line |
 
 pub mod bandwidth;
@@ -23,6 +24,7 @@ pub mod matmul;
 pub mod matrix;
 pub mod memory;
 pub mod output;
+pub mod pitfalls;
 pub mod report;
 mod threads;
 pub mod verify;

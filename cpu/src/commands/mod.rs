@@ -8,6 +8,7 @@ mod common;
 mod console;
 pub mod doctor;
 pub mod matmul;
+pub mod pitfalls;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     Bandwidth(Box<bandwidth::Arguments>),
     /// What is here, whether it is as it should be, what to do: driver, GPUs, link, memory, kernels
     Doctor(doctor::Arguments),
+    /// What goes wrong for people with host memory and devices, shown here and now, each with its numbers
+    Pitfalls(pitfalls::Arguments),
 }
 
 /// What a command fails with.
@@ -49,6 +52,8 @@ enum Failure {
     Matmul(#[from] matmul::Error),
     #[error(transparent)]
     Bandwidth(#[from] bandwidth::Error),
+    #[error(transparent)]
+    Pitfalls(#[from] pitfalls::Error),
 }
 
 impl Failure {
@@ -56,6 +61,7 @@ impl Failure {
         match self {
             Self::Matmul(error) => error.is_usage(),
             Self::Bandwidth(error) => error.is_usage(),
+            Self::Pitfalls(error) => error.is_usage(),
         }
     }
 
@@ -63,6 +69,7 @@ impl Failure {
         match self {
             Self::Matmul(error) => error.is_reader_gone(),
             Self::Bandwidth(error) => error.is_reader_gone(),
+            Self::Pitfalls(error) => error.is_reader_gone(),
         }
     }
 }
@@ -78,6 +85,11 @@ pub fn main() -> ExitCode {
             Ok(Verdict::Bad) => return ExitCode::FAILURE,
             Ok(_) => Ok(()),
             Err(error) => Err(matmul::Error::from(error).into()),
+        },
+        Command::Pitfalls(arguments) => match pitfalls::run(&arguments, &mut console) {
+            Ok(false) => return ExitCode::FAILURE,
+            Ok(true) => Ok(()),
+            Err(error) => Err(error.into()),
         },
     };
     match outcome {

@@ -38,6 +38,7 @@ mod select;
 mod simt;
 
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu::device::Element;
@@ -50,8 +51,8 @@ pub use kernels::{KernelFileError, KernelSource};
 pub use select::Selector;
 
 use crate::memory::{
-    DeviceBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory, RegisterFileError, RegisteredBuffer,
-    RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
+    DeviceBuffer, HostBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory, RegisterFileError,
+    RegisteredBuffer, RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
 };
 
 /// A device that is ready to work, with the budget for memory that is pinned for it.
@@ -109,6 +110,23 @@ impl Device {
     /// The budget for page-locked memory.
     pub fn budget(&self) -> &PinnedBudget {
         &self.budget
+    }
+
+    /// The same device with a budget of its own.
+    pub(crate) fn with_budget(&self, budget: PinnedBudget) -> Self {
+        Self { backend: self.backend.clone(), budget, idle: Mutex::default() }
+    }
+
+    /// Asks the device to page-lock what it has page-locked already, which no safe call can: to show that it refuses.
+    /// Should it not, that is undone.
+    pub(crate) fn register_again<T: Element>(&self, buffer: &RegisteredBuffer<T>) -> Result<(), DeviceError> {
+        let memory = buffer.as_slice();
+        let start = NonNull::from(memory).cast::<u8>();
+        // SAFETY: the buffer is borrowed, so that its memory stays allocated until the call below has undone this. Nothing
+        // is written through the address.
+        unsafe { self.backend.register_host(start, size_of_val(memory), HostAccess::ReadWrite)? };
+        // SAFETY: registered by the call above, and no work was enqueued with it.
+        unsafe { self.backend.unregister_host(start) }
     }
 
     /// Free and total device memory.

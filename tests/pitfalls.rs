@@ -1,0 +1,186 @@
+//! `pitfalls` as a user runs it, on the CPU device and on the fake driver: the text says what was measured, and the
+//! sentence follows from the numbers. How long things take is nobody's business here.
+
+#[path = "support/fake.rs"]
+mod fake;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+struct Ran {
+    code: i32,
+    text: String,
+    errors: String,
+    document: Value,
+    log: String,
+}
+
+/// Runs `pitfalls` with this driver library, for the text and the document of one and the same run.
+fn pitfalls(library: &OsStr, arguments: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, log) = (folder.path().join("found.json"), folder.path().join("calls"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpu"));
+    command.arg("pitfalls").args(arguments).arg("--json").arg(&json);
+    command.env("PAGELOCK_LIBCUDA", library).env_remove("FAKE_CUDA").env("FAKE_CUDA_LOG", &log);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    Ran {
+        code: status.code().unwrap(),
+        text: String::from_utf8(stdout).unwrap(),
+        errors: String::from_utf8(stderr).unwrap(),
+        document: fs::read(&json).map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).unwrap()),
+        log: fs::read_to_string(&log).unwrap_or_default(),
+    }
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// As people read it, made anew from the value.
+fn as_text(value: f64, unit: &str) -> String {
+    match unit {
+        "ms" if value < 1.0 => format!("{:.1} µs", value * 1e3),
+        "ms" => format!("{value:.3} ms"),
+        "count" => format!("{value}"),
+        "bytes" => bytesize::ByteSize(value as u64).to_string(),
+        other => panic!("unit {other}"),
+    }
+}
+
+/// Whether the numbers show what the pitfall claims, and the words that then must be in the sentence.
+fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
+    let pick = |shown: bool, yes, no| (shown, if shown { yes } else { no });
+    match name {
+        "pageable-async" => {
+            let held = n["pageable_call"] >= 0.5 * n["pageable_copy"];
+            let free = n["pinned_call"] < 0.5 * n["pinned_copy"];
+            let words = match (held, free) {
+                (true, true) => "held for most of the pageable copy and was free",
+                (true, false) => "held for most of both",
+                (false, true) => "free during most of both",
+                (false, false) => "free during most of the pageable copy and held",
+            };
+            (held && free, words)
+        }
+        "small-copies" => {
+            pick(n["small_copies"] > 2.0 * n["large_copy"], "more than twice as much", "less than twofold")
+        }
+        "pin-copy-free" => {
+            let slower = n["pin"] + n["pinned_copy"] + n["free"] > n["pageable_copy"];
+            let pays = n.get("uses_until_it_pays").copied();
+            let gain = n["pageable_copy"] - n["pinned_copy"];
+            assert_eq!(pays, (gain > 0.0).then(|| ((n["pin"] + n["free"]) / gain).ceil().max(1.0)));
+            pick(slower, "take longer than the plain copy", "take no longer than it")
+        }
+        "over-pinning" => {
+            assert!(n["asked"] > n["limit"]);
+            pick(n["used_afterwards"] == 0.0, "the driver was not asked", "")
+        }
+        "write-combined-read" => pick(
+            n["write_combined_read"] > 2.0 * n["ordinary_read"],
+            "more than twice as long",
+            "less than twice as long",
+        ),
+        "registered-twice" => pick(4.0 * n["words_unharmed"] == n["bytes"], "refused as AlreadyRegistered", ""),
+        "first-run" => pick(
+            n["first_launch"] > 1.5 * n["later_launches"],
+            "more than half as long again",
+            "less than half as long again",
+        ),
+        "reuse-over-zero-copy" => {
+            assert_eq!(n["most_bytes_in_place"], 16.0 * n["bytes"]);
+            let first = [1, 2, 4, 8, 16]
+                .into_iter()
+                .find(|rounds| n[&*format!("copied_{rounds}")] < n[&*format!("in_place_{rounds}")]);
+            assert_eq!(n.get("crossover").copied(), first.map(f64::from));
+            pick(first.is_some(), "The copy is first faster where", "The copy is faster at none")
+        }
+        "default-off-by-nan" => pick(n["found_by_usual_check"] == 0.0 && n["found_by_verifier"] == 1.0, "made NaN", ""),
+        "source-changed" | "destination-read-early" | "pageable-in-async-call" | "double-use" => {
+            pick(n["errors"] > 0.0, "The compiler refuses", "")
+        }
+        other => panic!("{other} has no meaning here; say in this test what its numbers show"),
+    }
+}
+
+/// Checks one run whole.
+fn check(ran: &Ran) -> Vec<String> {
+    let Ran { code, text, document, .. } = ran;
+    let (text, simt) = (words(text), document["simt"].as_bool().unwrap());
+    let mut otherwise = false;
+    let mut names = Vec::new();
+    for found in document["pitfalls"].as_array().unwrap_or_else(|| panic!("{}\n{text}", ran.errors)) {
+        let part = |key: &str| found[key].as_str().unwrap();
+        let (name, happened) = (part("name"), part("happened"));
+        for key in ["claim", "expected", "happened", "reason", "advice"] {
+            assert!(text.contains(&words(part(key))), "{name}: {key} is not in\n{text}");
+        }
+        let mut numbers = HashMap::new();
+        for number in found["numbers"].as_array().unwrap() {
+            let (value, unit) = (number["value"].as_f64().unwrap(), number["unit"].as_str().unwrap());
+            let shown = as_text(value, unit);
+            assert_eq!(number["text"], shown, "{name}");
+            assert!(happened.contains(&shown), "{name}: {number} is not in: {happened}");
+            numbers.insert(number["name"].as_str().unwrap(), value);
+        }
+        let (shown, sentence) = meaning(name, &numbers);
+        assert!(happened.contains(sentence), "{name}: `{sentence}` is not in: {happened}");
+        match found["verdict"]["kind"].as_str().unwrap() {
+            "shown" => assert!(shown, "{name}: {happened}"),
+            "otherwise" => assert!(!shown && !simt, "{name}: {happened}"),
+            // Only what the system makes of write-combined memory can keep a GPU from showing it.
+            "not-here" if name == "write-combined-read" => assert!(simt || !shown, "{name}: {happened}"),
+            "not-here" => assert!(simt && !found["verdict"]["why"].as_str().unwrap().is_empty(), "{name}"),
+            other => panic!("{other}"),
+        }
+        otherwise |= found["verdict"]["kind"] == "otherwise";
+        names.push(name.to_owned());
+    }
+    assert_eq!(*code, i32::from(otherwise), "{text}");
+    names
+}
+
+#[test]
+fn on_the_cpu_everything_is_shown_or_says_why_not() {
+    let ran = pitfalls(OsStr::new(""), &["--device", "simt"]);
+    assert_eq!(check(&ran).len(), 13);
+    assert_eq!(ran.code, 0, "{}", ran.text);
+    for found in ran.document["pitfalls"].as_array().unwrap() {
+        let line = format!("\n  {:<24}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
+        assert!(ran.text.contains(&line), "the list has no line{line}");
+    }
+}
+
+#[test]
+fn on_a_gpu_the_text_follows_from_the_numbers() {
+    let ran = pitfalls(fake::library().as_os_str(), &["--device", "cuda:0", "--pinned-limit", "16MiB"]);
+    assert_eq!(check(&ran).len(), 13);
+    let flags = 1 | 2 | 4; // portable, mapped, write-combined
+    assert!(
+        ran.log.lines().any(|line| line.starts_with("cuMemHostAlloc") && line.ends_with(&format!("flags={flags}")))
+    );
+    assert!(!ran.log.is_empty() && !ran.log.contains(&(10u64 << 30).to_string()), "the driver was asked:\n{}", ran.log);
+}
+
+#[test]
+fn only_what_is_named_runs() {
+    let ran = pitfalls(OsStr::new(""), &["--device", "simt", "double-use", "over-pinning"]);
+    assert_eq!(check(&ran), ["double-use", "over-pinning"]);
+    let message = include_str!("compile_fail/one_output_cannot_be_bound_twice.stderr");
+    for line in message.lines() {
+        assert!(ran.text.contains(line.trim_end()), "`{line}` is not in\n{}", ran.text);
+    }
+    assert!(ran.text.contains("--pinned-limit"), "{}", ran.text);
+}
+
+#[test]
+fn a_name_that_is_none_is_refused_with_those_that_are() {
+    let ran = pitfalls(OsStr::new(""), &["--device", "simt", "typo"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.errors.contains("typo") && ran.errors.contains("pageable-async"), "{}", ran.errors);
+    assert!(ran.text.is_empty());
+}
