@@ -83,13 +83,17 @@ fn is_whole(document: &Value, sizes: usize, sweep: usize) {
     let count = |step: &str, memory: &str| {
         measurements.iter().filter(|one| one["step"] == step && one["memory"] == memory).count()
     };
-    for memory in ["pageable", "pinned", "mapped"] {
+    for memory in ["pageable", "pinned", "mapped", "registered"] {
         for step in ["h2d", "d2h", "allocate", "free"] {
             assert_eq!(count(step, memory), sizes, "{step} {memory}");
         }
         assert_eq!((count("cpu_read", memory), count("cpu_write", memory)), (1, 1), "{memory}");
     }
-    for memory in ["mapped", "device"] {
+    assert_eq!((count("h2d", "staged"), count("d2h", "staged")), (sizes, sizes));
+    assert_eq!((count("allocate", "staged"), count("cpu_read", "staged")), (0, 0), "it is pageable memory");
+    let combined = ["h2d", "d2h", "allocate", "cpu_read", "cpu_write"].map(|step| count(step, "write-combined"));
+    assert_eq!(combined, [sizes, 0, sizes, 1, 1], "the CPU only writes it, so nothing is copied to it");
+    for memory in ["mapped", "write-combined", "registered", "device"] {
         for step in ["read", "write", "copy", "random", "latency"] {
             assert_eq!(count(step, memory), 1, "{step} {memory}");
         }
@@ -125,7 +129,7 @@ fn everything_on_simt_in_every_form() {
     is_whole(&document, 3, 4);
     let measurements = document["measurements"].as_array().unwrap();
     let both = measurements.iter().filter(|one| one["step"] == "both").collect::<Vec<_>>();
-    assert_eq!(both.len(), 3, "one for each kind, at 1 MiB");
+    assert_eq!(both.len(), 5, "one for each kind that is copied both ways, at 1 MiB");
     assert!(both.iter().all(|one| one["moved_bytes"] == 2 << 20));
     assert!(document["findings"]["smallest_reading_grid"]["blocks"].as_u64().unwrap() >= 1);
 
@@ -138,7 +142,7 @@ fn everything_on_simt_in_every_form() {
 
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for part in ["pinned, to the device", "pageable, to the host", "GB/s", "64 KiB", "<circle"] {
+    for part in ["pinned, to the device", "staged, to the host", "GB/s", "64 KiB", "<circle"] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -168,7 +172,9 @@ fn both_directions_on_the_fake_driver_use_two_streams() {
     let (run, log) = on_fake("", &["--sizes", "1MiB", "--json", "-"]);
     run.succeeded();
     left_nothing(&log);
-    assert_eq!(log.iter().filter(|line| line.starts_with("cuStreamCreate")).count(), 2);
+    // Staging has streams of its own, one for each of its threads, and a set for each direction.
+    let staging = 2 * cpu::memory::StagingShape::default().threads;
+    assert_eq!(log.iter().filter(|line| line.starts_with("cuStreamCreate")).count(), 2 + staging);
 }
 
 #[test]
@@ -193,7 +199,10 @@ fn a_device_that_cannot_map_is_measured_without() {
     let run = run.succeeded();
     left_nothing(&log);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert!(document["measurements"].as_array().unwrap().iter().all(|one| one["memory"] != "mapped"));
+    assert!(document["measurements"].as_array().unwrap().iter().all(|one| {
+        let memory = one["memory"].as_str().unwrap();
+        ["pageable", "staged", "pinned", "device"].contains(&memory)
+    }));
     assert!(document["notes"].to_string().contains("cannot map host memory"), "{}", document["notes"]);
     assert!(document["findings"]["link_latency_ns"].is_null());
 }
@@ -214,8 +223,8 @@ fn what_was_found_is_kept_for_advice() {
     assert!(run.stdout.contains(file.to_str().unwrap()), "{}", run.stdout);
     let kept: cpu::bandwidth::parameters::Parameters = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!((kept.version, &*kept.device), (1, "CPU"));
-    assert_eq!(kept.costs.len(), 3 * 5, "three kinds, 4 KiB to 1 MiB");
-    assert_eq!((kept.kernels.len(), kept.cpu.len()), (2, 3));
+    assert_eq!(kept.costs.len(), 4 * 5, "four kinds, 4 KiB to 1 MiB");
+    assert_eq!((kept.kernels.len(), kept.cpu.len()), (4, 5));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::{Dim3, Element, Global, GlobalMut, Gpu};
@@ -142,7 +143,20 @@ pub struct DeviceSliceMut<'a, T: Element> {
     owner: PhantomData<&'a mut [T]>,
 }
 
-impl<T: Element> DeviceSlice<'_, T> {
+/// The address of a range's first element, and its length; nothing unless the range lies inside `len` elements.
+fn part<T: Element>(address: u64, len: usize, Range { start, end }: Range<usize>) -> Option<(u64, usize)> {
+    // Inside the memory, whose bytes fit an address.
+    (start <= end && end <= len).then(|| (address + (start * size_of::<T>()) as u64, end - start))
+}
+
+impl<'a, T: Element> DeviceSlice<'a, T> {
+    /// The elements of a range, for as long as all of them were lent; nothing if it reaches beyond the end or ends before
+    /// it begins. Kernels that read several elements at once ask for more alignment than an element's, and check it.
+    pub fn range(&self, range: Range<usize>) -> Option<DeviceSlice<'a, T>> {
+        let (address, len) = part::<T>(self.address, self.len, range)?;
+        Some(DeviceSlice { address, len, ..*self })
+    }
+
     /// Names memory for machines that run a launch to its end before they return.
     ///
     /// # Safety
@@ -167,6 +181,11 @@ impl<T: Element> DeviceSlice<'_, T> {
         self.domain
     }
 
+    /// Where it begins, for wrappers of kernels that ask for alignment.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
     /// Elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -179,7 +198,14 @@ impl<T: Element> DeviceSlice<'_, T> {
     }
 }
 
-impl<T: Element> DeviceSliceMut<'_, T> {
+impl<'a, T: Element> DeviceSliceMut<'a, T> {
+    /// The elements of a range, for as long as all of them were lent: the rest is given up, so that two ranges never meet;
+    /// [`reborrow`](Self::reborrow) first to keep it. Nothing if the range reaches beyond the end or ends before it begins.
+    pub fn range(self, range: Range<usize>) -> Option<DeviceSliceMut<'a, T>> {
+        let (address, len) = part::<T>(self.address, self.len, range)?;
+        Some(DeviceSliceMut { address, len, ..self })
+    }
+
     /// The same memory for a shorter time, so that one output can be written by several launches in turn.
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut { owner: PhantomData, ..*self }
@@ -207,6 +233,11 @@ impl<T: Element> DeviceSliceMut<'_, T> {
     /// Whose work may use it.
     pub fn domain(&self) -> Domain {
         self.domain
+    }
+
+    /// Where it begins, for wrappers of kernels that ask for alignment.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
     }
 
     /// Elements.

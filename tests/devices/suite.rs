@@ -6,8 +6,9 @@ use std::time::Duration;
 use cpu::device::{Device, DeviceError, Selector};
 use cpu::matmul::{Mode, Plan, Problem, StrategyError, measure};
 use cpu::matrix::Matrix;
-use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget, RegisterFileError, StagingShape};
+use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget, RegisterFileError, StagingShape, WritableMemory};
 use cpu::verify::{Method, POISON, Source, Verifier};
+use gpu::access::{Access, AccessError, Grid};
 use gpu::matmul::{LaunchError, MatmulKernel, Shape};
 
 /// A test of one device.
@@ -20,6 +21,8 @@ pub const TESTS: &[(&str, Test)] = &[
     ("staged_copies_follow_what_was_enqueued", staged_copies_follow_what_was_enqueued),
     ("write_combined_memory_is_written_and_read_by_kernels", write_combined_memory_is_written_and_read_by_kernels),
     ("registered_memory_is_used_where_it_lies", registered_memory_is_used_where_it_lies),
+    ("ranges_of_every_kind_are_copied", ranges_of_every_kind_are_copied),
+    ("ranges_are_launched_on", ranges_are_launched_on),
     ("a_range_is_registered_once", a_range_is_registered_once),
     ("a_file_is_a_kernels_input", a_file_is_a_kernels_input),
     ("every_kernel_in_every_mode_at_odd_shapes", every_kernel_in_every_mode_at_odd_shapes),
@@ -249,6 +252,98 @@ fn a_file_is_a_kernels_input(device: &Device) {
     assert!(matches!(odd, RegisterFileError::Offset { offset: 3, .. }), "{odd}");
     assert!(matches!(beyond, RegisterFileError::Offset { .. }), "{beyond}");
     assert!(matches!(missing, RegisterFileError::Map { .. }), "{missing}");
+}
+
+/// Ranges that are copied: where they begin on either side, and how long they are.
+const RANGES: [(usize, usize, usize); 6] =
+    [(0, 0, 1000), (1, 3, 7), (999, 0, 1), (13, 500, 487), (3, 998, 2), (1000, 1000, 0)];
+
+fn ranges_of_every_kind_are_copied(device: &Device) {
+    let sent: Vec<u32> = (0..1000).collect();
+    let (mut pinned, mut mapped) = (device.pinned(1000).unwrap(), device.mapped(1000).unwrap());
+    let mut combined = device.write_combined(1000).unwrap();
+    pinned.as_mut_slice().copy_from_slice(&sent);
+    mapped.as_mut_slice().copy_from_slice(&sent);
+    combined.write(0, &sent).unwrap();
+    let mut registered = device.register(sent).unwrap();
+    there_and_back(device, &mut pinned, |buffer| buffer.as_slice().to_vec());
+    there_and_back(device, &mut mapped, |buffer| buffer.as_slice().to_vec());
+    there_and_back(device, &mut registered, |buffer| buffer.as_slice().to_vec());
+    there_and_back(device, &mut combined, |buffer| buffer.read_back_slowly());
+}
+
+/// Copies every range of memory that counts up to the device and back into memory of the same kind that it came from.
+fn there_and_back<B: WritableMemory<u32>>(device: &Device, memory: &mut B, words: impl Fn(&B) -> Vec<u32>) {
+    let mut on_device = device.alloc::<u32>(1000).unwrap();
+    for (from, to, len) in RANGES {
+        let before = words(memory);
+        let outcome = device.scope(|stream| {
+            let mut on_device = stream.bind(&mut on_device);
+            stream.fill(&mut on_device, 0xEE)?;
+            stream.upload_range(memory, from..from + len, &mut on_device, to)
+        });
+        outcome.unwrap();
+        let back = (to + len).min(1000) - len;
+        let mut whole = device.pinned::<u32>(1000).unwrap();
+        let outcome = device.scope(|stream| {
+            let on_device = stream.bind(&mut on_device);
+            stream.download(&on_device, &mut whole)?;
+            stream.download_range(&on_device, to..to + len, memory, back)
+        });
+        outcome.unwrap();
+        let mut expected = vec![0xEEEE_EEEE; 1000];
+        expected[to..to + len].copy_from_slice(&before[from..from + len]);
+        assert_eq!(whole.as_slice(), expected, "{len} words from {from} to {to}");
+        let mut expected = before.clone();
+        expected[back..back + len].copy_from_slice(&before[from..from + len]);
+        assert_eq!(words(memory), expected, "{len} words from {from}, back to {back}");
+    }
+    for (range, at, wrong) in [(0..1001, 0, 0), (999..1000, 1000, 1000), (1..1, 1001, 1001), (1001..1001, 0, 1001)] {
+        let up =
+            device.scope(|stream| stream.upload_range(memory, range.clone(), &mut stream.bind(&mut on_device), at));
+        assert!(matches!(up, Err(DeviceError::OutOfRange { at, len: 1000, .. }) if at == wrong), "{up:?}");
+        let down = device.scope(|stream| stream.download_range(&stream.bind(&mut on_device), range, memory, at));
+        assert!(matches!(down, Err(DeviceError::OutOfRange { at, len: 1000, .. }) if at == wrong), "{down:?}");
+    }
+    let overflow =
+        device.scope(|stream| stream.upload_range(memory, 1..3, &mut stream.bind(&mut on_device), usize::MAX));
+    assert!(matches!(overflow, Err(DeviceError::OutOfRange { at: usize::MAX, elements: 2, .. })), "{overflow:?}");
+}
+
+/// A product whose matrices lie at odd places in larger buffers: over the link and on the device.
+fn ranges_are_launched_on(device: &Device) {
+    let shape = Shape::new(33, 65, 17).unwrap();
+    let (a, b) = (Matrix::random(33, 17, 5), Matrix::random(17, 65, 6));
+    let (at_b, at_c) = (shape.a_len() + 3, shape.a_len() + shape.b_len() + 8);
+    let mut inputs = device.mapped::<f32>(at_c).unwrap();
+    inputs.as_mut_slice().fill(f32::NAN);
+    inputs.as_mut_slice()[3..at_b].copy_from_slice(a.data());
+    inputs.as_mut_slice()[at_b + 2..at_c - 3].copy_from_slice(b.data());
+    let mut c = device.mapped::<f32>(shape.c_len() + 6).unwrap();
+    c.as_mut_slice().fill(f32::from_bits(POISON));
+    let mut on_device = device.alloc::<f32>(shape.c_len() + 6).unwrap();
+    let mut copied = device.pinned::<f32>(shape.c_len()).unwrap();
+    let mut four = device.alloc::<u32>(8).unwrap();
+    let product: Result<(), StrategyError> = device.scope(|stream| {
+        let (inputs, mut c) = (stream.map(&inputs)?, stream.map_mut(&mut c)?);
+        let mut on_device = stream.bind(&mut on_device);
+        let (a, b) = (inputs.range(3..at_b).unwrap(), inputs.range(at_b + 2..at_c - 3).unwrap());
+        assert!(inputs.range(0..at_c + 1).is_none() && inputs.range(at_c..at_c).unwrap().len() == 0);
+        assert!(c.reborrow().range(0..shape.c_len() + 7).is_none());
+        // Kernels that access 16 bytes at a time refuse a range that begins between two such places.
+        let mut four = stream.bind(&mut four);
+        let odd = Access(stream).write(Grid::of(1), four.slice_mut().range(1..5).unwrap(), 1);
+        assert!(matches!(odd, Err(AccessError::Alignment)), "{odd:?}");
+        MatmulKernel::Tiled.launch(stream, shape, a, b, on_device.slice_mut().range(1..1 + shape.c_len()).unwrap())?;
+        stream.download_range(&on_device, 1..1 + shape.c_len(), &mut copied, 0)?;
+        MatmulKernel::Tiled.launch(stream, shape, a, b, c.range(5..5 + shape.c_len()).unwrap())
+    });
+    product.unwrap();
+    let verifier = Verifier::new(shape, a.data(), b.data(), Method::Full, Source::Random, 0);
+    verifier.check(copied.as_slice()).into_result().unwrap();
+    verifier.check(&c.as_slice()[5..5 + shape.c_len()]).into_result().unwrap();
+    let around = c.as_slice()[..5].iter().chain(&c.as_slice()[5 + shape.c_len()..]);
+    assert!(around.into_iter().all(|element| element.to_bits() == POISON), "written outside the range");
 }
 
 fn every_kernel_in_every_mode_at_odd_shapes(device: &Device) {

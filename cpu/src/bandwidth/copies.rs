@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::bench::{Bench, Fault, MeasureError, POISON, SEED, at, words};
 use super::measurement::{Measurement, Step};
-use super::memory::{HostMemory, KernelMemory};
+use super::memory::{Destination, HostMemory, KernelMemory};
 use crate::device::DeviceError;
 use crate::memory::{DeviceBuffer, Stream};
 
@@ -18,13 +18,16 @@ const SMALLEST_OF_BOTH: u64 = 1 << 20;
 /// Words that one task of the CPU fills or compares.
 const CHUNK: usize = 1 << 16;
 
+/// To the device only.
+pub(super) fn up<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result<Vec<Measurement>, MeasureError> {
+    measured_upload::<B>(bench, bytes).map(|(_, one)| vec![one])
+}
+
 /// Both directions alone, and both at once where the size is worth it.
-pub(super) fn measure<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result<Vec<Measurement>, MeasureError> {
+pub(super) fn measure<B: Destination>(bench: &Bench<'_>, bytes: u64) -> Result<Vec<Measurement>, MeasureError> {
     let fault = |step: Step| at(step.name(), B::NAME, bytes);
-    let mut all = Vec::new();
-    let mut upload = Upload::<B>::new(bench, bytes).map_err(fault(Step::H2d))?;
-    let times = bench.repeat(|| upload.once(bench)).map_err(fault(Step::H2d))?;
-    all.push(Measurement::new(Step::H2d, B::NAME, bytes, times));
+    let (mut upload, one) = measured_upload::<B>(bench, bytes)?;
+    let mut all = vec![one];
     let mut download = Download::<B>::new(bench, bytes).map_err(fault(Step::D2h))?;
     let times = bench.repeat(|| download.once(bench)).map_err(fault(Step::D2h))?;
     all.push(Measurement::new(Step::D2h, B::NAME, bytes, times));
@@ -33,6 +36,15 @@ pub(super) fn measure<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result<Ve
         all.push(Measurement::new(Step::Both, B::NAME, bytes, times).moving(2 * bytes));
     }
     Ok(all)
+}
+
+fn measured_upload<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result<(Upload<B>, Measurement), MeasureError> {
+    let measure = || -> Result<_, Fault> {
+        let mut upload = Upload::<B>::new(bench, bytes)?;
+        let times = bench.repeat(|| upload.once(bench))?;
+        Ok((upload, Measurement::new(Step::H2d, B::NAME, bytes, times)))
+    };
+    measure().map_err(at(Step::H2d.name(), B::NAME, bytes))
 }
 
 /// Host memory that holds the pattern, and where it goes.
@@ -45,7 +57,7 @@ impl<B: HostMemory> Upload<B> {
     fn new(bench: &Bench<'_>, bytes: u64) -> Result<Self, Fault> {
         let to = bench.device.alloc(words(bytes))?;
         let mut from = B::allocate(bench.device, words(bytes))?;
-        fill(from.words_mut(), SEED);
+        from.set_pattern(SEED);
         Ok(Self { from, to })
     }
 
@@ -77,7 +89,7 @@ struct Download<B> {
     to: B,
 }
 
-impl<B: HostMemory> Download<B> {
+impl<B: Destination> Download<B> {
     fn new(bench: &Bench<'_>, bytes: u64) -> Result<Self, Fault> {
         let patterned = |seed| {
             let mut buffer: DeviceBuffer<u32> = bench.device.alloc(words(bytes))?;
@@ -111,7 +123,7 @@ impl<B: HostMemory> Download<B> {
 
     /// The CPU compares: it is the CPU that the bytes are for.
     fn check(&self) -> Result<(), Fault> {
-        match differing(self.to.words(), SEED) {
+        match self.to.read(|words| differing(words, SEED)) {
             0 => Ok(()),
             wrong => Err(Fault::Wrong(format!("{wrong} words differ from what the device held"))),
         }
@@ -133,7 +145,7 @@ fn timed<'s>(
 }
 
 /// From the start of the earlier copy to the end of the later one. Each direction has a thread and a stream of its own.
-fn both<B: HostMemory>(bench: &Bench<'_>, up: &mut Upload<B>, down: &mut Download<B>) -> Result<Duration, Fault> {
+fn both<B: Destination>(bench: &Bench<'_>, up: &mut Upload<B>, down: &mut Download<B>) -> Result<Duration, Fault> {
     up.poison(bench)?;
     down.poison(bench)?;
     let (Upload { from: host, to: on_device }, Download { from: other_on_device, to: other_host, .. }) =
@@ -185,7 +197,7 @@ fn span(one: (Duration, Duration), other: (Duration, Duration)) -> Duration {
     one.1.max(other.1).saturating_sub(one.0.min(other.0))
 }
 
-fn fill(words: &mut [u32], seed: u32) {
+pub(super) fn fill(words: &mut [u32], seed: u32) {
     words.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, words)| {
         words.iter_mut().enumerate().for_each(|(index, word)| *word = pattern(chunk * CHUNK + index, seed));
     });

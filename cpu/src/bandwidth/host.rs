@@ -29,19 +29,20 @@ pub(super) fn allocation<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result
 
 /// One thread of the CPU reads all of it, and writes all of it.
 pub(super) fn speed<B: HostMemory>(bench: &Bench<'_>, bytes: u64) -> Result<Vec<Measurement>, MeasureError> {
+    let bytes = bytes.min(B::CPU_BYTES_AT_MOST);
     let measure = || -> Result<Vec<Measurement>, Fault> {
         let mut buffer = B::allocate(bench.device, words(bytes))?;
         let mut word = SEED;
         let writing = bench.repeat(|| {
             word = word.wrapping_add(2);
             let started = Instant::now();
-            black_box(&mut *buffer.words_mut()).fill(black_box(word));
+            black_box(&mut buffer).fill(black_box(word));
             let time = started.elapsed();
-            all_hold(buffer.words(), word).map(|()| time)
+            buffer.read(|words| all_hold(words, word)).map(|()| time)
         })?;
         let reading = bench.repeat(|| {
             let started = Instant::now();
-            let sum = black_box(sum(black_box(buffer.words())));
+            let sum = black_box(buffer.read(|words| sum(black_box(words))));
             let time = started.elapsed();
             super::access::expect(sum, word.wrapping_mul(words(bytes) as u32)).map(|()| time)
         })?;

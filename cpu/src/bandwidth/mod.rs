@@ -8,7 +8,7 @@
 //! | file | asks |
 //! |---|---|
 //! | [`plan`] | how much of everything, and does it fit? |
-//! | [`memory`] | which kinds there are, and what each must be able to do |
+//! | [`memory`], `staged` | which kinds there are, and what each must be able to do |
 //! | `copies`, `access`, `latency`, `host` | the figures |
 //! | [`findings`] | what they come to: crossover, smallest grid, where pinning begins to pay |
 //! | [`document`], [`table`], [`explain`](mod@explain), [`plot`] | the same for programs, people and eyes |
@@ -27,6 +27,7 @@ pub mod memory;
 pub mod parameters;
 pub mod plan;
 pub mod plot;
+mod staged;
 pub mod table;
 
 pub use bench::{Bench, Fault, MeasureError};
@@ -34,6 +35,7 @@ pub use measurement::{Measurement, Step};
 pub use plan::{Plan, PlanError, Wishes};
 
 use self::memory::{HOST_KINDS, HostEntry, KERNEL_KINDS, KernelEntry};
+use self::staged::STAGED;
 
 /// Measures everything that the device can do.
 ///
@@ -42,18 +44,21 @@ use self::memory::{HOST_KINDS, HostEntry, KERNEL_KINDS, KernelEntry};
 pub fn measure(bench: &Bench<'_>) -> Result<Vec<Measurement>, MeasureError> {
     let plan = bench.plan;
     let can_map = bench.device.info().can_map_host_memory;
-    let host = || HOST_KINDS.iter().filter(move |kind| can_map || !kind.mapped);
+    let host =
+        || HOST_KINDS.iter().filter(move |kind| (can_map || !kind.mapped) && (plan.staged || kind.name != STAGED));
     let kernel = || KERNEL_KINDS.iter().filter(move |kind| can_map || !kind.over_link);
     let mut all = Vec::new();
     for &bytes in &plan.sizes {
         for HostEntry { copies, allocation, .. } in host() {
             all.extend(copies(bench, bytes)?);
-            all.extend(allocation(bench, bytes)?);
+            if let Some(allocation) = allocation {
+                all.extend(allocation(bench, bytes)?);
+            }
         }
     }
-    for KernelEntry { access, grids, latency, over_link, .. } in kernel() {
+    for KernelEntry { access, grids, latency, .. } in kernel() {
         all.extend(access(bench, plan.access_bytes)?);
-        if *over_link {
+        if let Some(grids) = grids {
             all.extend(grids(bench, plan.grid_bytes)?);
         }
         all.extend(latency(bench, plan.chain_bytes)?);
@@ -62,7 +67,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Vec<Measurement>, MeasureError> {
         all.extend(access::reuse(bench, plan.access_bytes)?);
         all.extend(latency::small(bench)?);
     }
-    for HostEntry { cpu, .. } in host() {
+    for cpu in host().filter_map(|kind| kind.cpu) {
         all.extend(cpu(bench, plan.access_bytes)?);
     }
     Ok(all)

@@ -25,7 +25,7 @@ pub struct Parameters {
     pub device: String,
     /// What the link could carry one way, in theory.
     pub link_limit_gb_per_s: Option<f64>,
-    /// Copies and allocations, of each kind at each size.
+    /// Copies and allocations, at each size of each kind of which both ways and the allocation were measured.
     pub costs: Vec<Cost>,
     /// Kernels on memory of a kind.
     pub kernels: Vec<KernelSpeed>,

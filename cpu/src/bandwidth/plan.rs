@@ -2,7 +2,8 @@
 
 use bytesize::ByteSize;
 
-use super::memory::HOST_KINDS;
+use super::memory::{HOST_KINDS, KERNEL_KINDS};
+use super::staged::staging_shape;
 use crate::device::{Device, DeviceError, DeviceKind};
 use crate::memory::{AvailableMemory, BudgetExceeded};
 
@@ -30,6 +31,8 @@ pub struct Plan {
     pub samples: u32,
     /// Runs before the first sample.
     pub warmup: u32,
+    /// Whether staged copies are measured: the budget has room for their page-locked chunks.
+    pub staged: bool,
     /// What the user should know, such as sizes that were left out.
     pub notes: Vec<String>,
 }
@@ -123,6 +126,12 @@ impl Plan {
                 ByteSize(last)
             ));
         }
+        // A set of chunks for each direction; the memory itself is not page-locked then.
+        let chunks = 2 * staging_shape(device).pinned_bytes();
+        let staged = device.budget().reserve(chunks.saturating_add(told)).map(drop);
+        if let Err(reason) = &staged {
+            notes.push(format!("staged copies are left out: {reason}"));
+        }
         let at_most = |bytes: u64| bytes.min(last).max(64);
         Ok(Self {
             access_bytes: at_most(defaults.access) / 16 * 16,
@@ -133,6 +142,7 @@ impl Plan {
             sweep: (0..=defaults.sweep.ilog2()).map(|power| 1 << power).collect(),
             samples: wishes.samples.unwrap_or(defaults.samples),
             warmup: defaults.warmup,
+            staged: staged.is_ok(),
             sizes,
             notes,
         })
@@ -141,8 +151,8 @@ impl Plan {
     /// Steps that call [`Bench::done`](super::Bench), about.
     pub fn steps(&self) -> u64 {
         let (sizes, sweep) = (self.sizes.len() as u64, self.sweep.len() as u64);
-        let kinds = HOST_KINDS.len() as u64;
-        kinds * (5 * sizes + 2) + 2 * (13 + 2 * sweep) + 20
+        let (host, kernel) = (HOST_KINDS.len() as u64, KERNEL_KINDS.len() as u64);
+        host * (4 * sizes + 2) + kernel * 15 + 2 * sweep + 13
     }
 }
 
@@ -242,7 +252,7 @@ mod tests {
     fn default_sizes_that_do_not_fit_are_left_out_and_said() {
         let plan = plan(MIB, Wishes::default()).unwrap();
         assert_eq!(plan.sizes.last(), Some(&(256 * KIB)), "two of 1 MiB are more than the limit");
-        assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+        assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
         assert!(plan.access_bytes <= 256 * KIB);
     }
 

@@ -40,19 +40,36 @@ pub fn notes() -> &'static str {
      count, not those that a memory system fetches with them. Every sample was checked."
 }
 
-/// A row for each size, a column for each kind of host memory.
+/// A row for each size, a column for each kind of host memory; in several tables where one is too wide.
 fn per_size(title: &str, all: &[Measurement], step: Step, cell: fn(&Measurement) -> String) -> Option<String> {
     let kinds: Vec<&str> =
         HOST_KINDS.iter().map(|kind| kind.name).filter(|name| select(all, step, name).next().is_some()).collect();
-    let rows = select(all, step, kinds.first()?).map(|first| {
-        let cells = kinds.iter().map(|kind| {
-            let one = select(all, step, kind).find(|one| one.size_bytes == first.size_bytes);
-            one.map_or_else(|| "-".into(), cell)
+    let sizes: Vec<u64> = select(all, step, kinds.first()?).map(|one| one.size_bytes).collect();
+    Some(of_kinds(title, &kinds, &|kinds| {
+        let rows = sizes.iter().map(|&bytes| {
+            let cells = kinds.iter().map(|kind| {
+                let one = select(all, step, kind).find(|one| one.size_bytes == bytes);
+                one.map_or_else(|| "-".into(), cell)
+            });
+            std::iter::once(size(bytes)).chain(cells).collect()
         });
-        std::iter::once(size(first.size_bytes)).chain(cells).collect()
-    });
-    let header = std::iter::once("size").chain(kinds.iter().copied()).map(String::from).collect();
-    Some(table(title, header, rows))
+        (std::iter::once("size").chain(kinds.iter().copied()).map(String::from).collect(), rows.collect())
+    }))
+}
+
+/// A header and rows.
+type Content = (Vec<String>, Vec<Vec<String>>);
+
+/// One table of all kinds, or two of half as many where it would be wider than text may be.
+fn of_kinds(title: &str, kinds: &[&str], content: &dyn Fn(&[&str]) -> Content) -> String {
+    let (header, rows) = content(kinds);
+    let whole = table(title, header, rows);
+    if kinds.len() < 2 || whole.lines().all(|line| line.chars().count() <= WIDTH) {
+        return whole;
+    }
+    let (first, second) = kinds.split_at(kinds.len().div_ceil(2));
+    let second = of_kinds(&format!("{title} (continued)"), second, content);
+    format!("{}\n\n{second}", of_kinds(title, first, content))
 }
 
 fn cpu(all: &[Measurement]) -> Option<String> {
@@ -70,33 +87,31 @@ fn cpu(all: &[Measurement]) -> Option<String> {
 
 /// A row for each way to touch memory, columns for the link and the device.
 fn kernels(all: &[Measurement]) -> Option<String> {
-    let kinds: Vec<&str> = KERNEL_KINDS.iter().map(|kind| kind.name).collect();
-    let mut rows = Vec::new();
-    for one in select(all, Step::Read, DEVICE)
-        .chain(select(all, Step::Write, DEVICE))
-        .chain(select(all, Step::Copy, DEVICE))
-        .chain(select(all, Step::Strided, DEVICE))
-        .chain(select(all, Step::Random, DEVICE))
-    {
-        let label = match (one.step, one.stride_words) {
-            (Step::Copy, _) => "read + write".into(),
-            (step, None) => step.name().into(),
-            (_, Some(stride)) => format!("stride {stride} words"),
-        };
-        let cells = kinds.iter().map(|kind| {
-            let same = |other: &&Measurement| other.stride_words == one.stride_words;
-            select(all, one.step, kind).find(same).map_or_else(|| "-".into(), rate)
-        });
-        rows.push(std::iter::once(label).chain(cells).collect());
-    }
-    let latencies = kinds.iter().map(|kind| {
-        let one = select(all, Step::Latency, kind).find_map(Measurement::latency_ns);
-        one.map_or_else(|| "-".into(), |ns| format!("{ns:.0} ns"))
-    });
+    let measured = |kind: &&str| select(all, Step::Read, kind).next().is_some();
+    let kinds: Vec<&str> = KERNEL_KINDS.iter().map(|kind| kind.name).filter(measured).collect();
     let bytes = select(all, Step::Read, DEVICE).next()?.size_bytes;
-    rows.push(std::iter::once("latency".into()).chain(latencies).collect());
-    let header = std::iter::once("access".into()).chain(kinds.iter().map(|kind| (*kind).into())).collect();
-    Some(table(&format!("Kernels on {}, GB/s", size(bytes)), header, rows))
+    let steps = [Step::Read, Step::Write, Step::Copy, Step::Strided, Step::Random];
+    Some(of_kinds(&format!("Kernels on {}, GB/s", size(bytes)), &kinds, &|kinds| {
+        let mut rows = Vec::new();
+        for one in steps.into_iter().flat_map(|step| select(all, step, DEVICE)) {
+            let label = match (one.step, one.stride_words) {
+                (Step::Copy, _) => "read + write".into(),
+                (step, None) => step.name().into(),
+                (_, Some(stride)) => format!("stride {stride} words"),
+            };
+            let cells = kinds.iter().map(|kind| {
+                let same = |other: &&Measurement| other.stride_words == one.stride_words;
+                select(all, one.step, kind).find(same).map_or_else(|| "-".into(), rate)
+            });
+            rows.push(std::iter::once(label).chain(cells).collect());
+        }
+        let latencies = kinds.iter().map(|kind| {
+            let one = select(all, Step::Latency, kind).find_map(Measurement::latency_ns);
+            one.map_or_else(|| "-".into(), |ns| format!("{ns:.0} ns"))
+        });
+        rows.push(std::iter::once("latency".into()).chain(latencies).collect());
+        (std::iter::once("access").chain(kinds.iter().copied()).map(String::from).collect(), rows)
+    }))
 }
 
 fn grids(all: &[Measurement]) -> Option<String> {

@@ -16,6 +16,7 @@ mod block;
 mod budget;
 mod device;
 mod host;
+mod pool;
 mod registered;
 mod scope;
 mod staged;
@@ -26,6 +27,7 @@ pub use host::{
     HostBuffer, HostKind, MappedBuffer, MappedMemory, PageLocked, PageableBuffer, PinnedBuffer, WritableMemory,
     WriteCombinedBuffer,
 };
+pub use pool::PinnedPool;
 pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
 pub(crate) use scope::run_scope;
 pub use scope::{Mark, Stream, StreamBuffer};

@@ -13,6 +13,8 @@
 //! does not see is checked when it is used, and is an error then: memory of another [`Device`](crate::device::Device), and
 //! a kernel launched on one stream over slices of another.
 
+mod ranges;
+
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::marker::PhantomData;

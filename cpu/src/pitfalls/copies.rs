@@ -39,7 +39,7 @@ pub(super) const ALL: [Pitfall; 3] = [
 /// Of one copy to the device: until the call returned, and until the bytes were there.
 fn copy<M: HostMemory>(setting: &Setting<'_>, words: usize, times: usize) -> Result<Vec<[Duration; 2]>, Fault> {
     let mut memory = M::allocate(setting.device, words)?;
-    memory.words_mut().fill(1);
+    memory.fill(1);
     let mut on_device = setting.device.alloc(words)?;
     repeated(|| {
         setting.device.scope(|stream| {

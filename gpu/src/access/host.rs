@@ -47,6 +47,8 @@ pub enum AccessError<E> {
         /// Elements there.
         got: usize,
     },
+    /// A buffer that is accessed 16 bytes at a time does not begin at a multiple of 16 bytes, as a part of one may.
+    Alignment,
     /// A buffer belongs to another scope than the stream that was to use it.
     Domain,
     /// The device refused or failed.
@@ -57,6 +59,9 @@ impl<E: fmt::Display> fmt::Display for AccessError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { what, needed, got } => write!(f, "{what}: {needed} elements are needed, {got} are there"),
+            Self::Alignment => {
+                write!(f, "a buffer must begin at a multiple of 16 bytes; begin a range at every fourth word")
+            }
             Self::Domain => write!(f, "a buffer is bound to another stream; bind it to the one that launches"),
             Self::Device(error) => error.fmt(f),
         }
@@ -90,7 +95,7 @@ impl<L: Launch> Access<'_, L> {
     /// Reads all of `from` in order, `rounds` times; whole pieces of 16 bytes.
     ///
     /// # Errors
-    /// `sums` has fewer elements than the grid has threads, `from` is no multiple of 4 words, or the device refuses.
+    /// `sums` has fewer elements than the grid has threads, `from` is no multiple of 4 words or not aligned to 16 bytes, or the device refuses.
     pub fn read(
         &self,
         grid: Grid,
@@ -99,33 +104,34 @@ impl<L: Launch> Access<'_, L> {
         rounds: u32,
     ) -> Outcome<L> {
         self.check([from.domain(), sums.domain()], &[("sums", grid.threads(), sums.len())])?;
-        whole_quads(from.len())?;
+        whole_quads(from.address(), from.len())?;
         let args = (from.global(), sums.global(), from.len() as u64 / 4, rounds);
-        // SAFETY: the lengths were checked; allocations are aligned to 256 bytes.
+        // SAFETY: the lengths were checked, and so was the alignment.
         Ok(unsafe { self.0.launch::<read::AccessRead>(grid.extents(), args) }?)
     }
 
     /// Writes the pattern of `seed` to all of `to`; whole pieces of 16 bytes.
     ///
     /// # Errors
-    /// `to` is no multiple of 4 words, or the device refuses.
+    /// `to` is no multiple of 4 words or not aligned to 16 bytes, or the device refuses.
     pub fn write(&self, grid: Grid, mut to: DeviceSliceMut<'_, u32>, seed: u32) -> Outcome<L> {
         self.check([to.domain()], &[])?;
-        whole_quads(to.len())?;
+        whole_quads(to.address(), to.len())?;
         let args = (to.global(), to.len() as u64 / 4, seed);
-        // SAFETY: the length was checked; allocations are aligned to 256 bytes.
+        // SAFETY: the length was checked, and so was the alignment.
         Ok(unsafe { self.0.launch::<write::AccessWrite>(grid.extents(), args) }?)
     }
 
     /// Copies all of `from`; whole pieces of 16 bytes.
     ///
     /// # Errors
-    /// `to` is shorter than `from`, `from` is no multiple of 4 words, or the device refuses.
+    /// `to` is shorter than `from`, `from` is no multiple of 4 words or not aligned to 16 bytes, or the device refuses.
     pub fn copy(&self, grid: Grid, from: DeviceSlice<'_, u32>, mut to: DeviceSliceMut<'_, u32>) -> Outcome<L> {
         self.check([from.domain(), to.domain()], &[("the destination", from.len(), to.len())])?;
-        whole_quads(from.len())?;
+        whole_quads(from.address(), from.len())?;
+        whole_quads(to.address(), 0)?;
         let args = (from.global(), to.global(), from.len() as u64 / 4);
-        // SAFETY: the lengths were checked; allocations are aligned to 256 bytes; a mutable slice overlaps no other.
+        // SAFETY: the lengths were checked; so was the alignment; a mutable slice overlaps no other.
         Ok(unsafe { self.0.launch::<copy::AccessCopy>(grid.extents(), args) }?)
     }
 
@@ -199,7 +205,10 @@ impl<L: Launch> Access<'_, L> {
     }
 }
 
-fn whole_quads<E>(words: usize) -> Result<(), AccessError<E>> {
+fn whole_quads<E>(address: u64, words: usize) -> Result<(), AccessError<E>> {
+    if !address.is_multiple_of(16) {
+        return Err(AccessError::Alignment);
+    }
     let what = "words in pieces of 16 bytes";
     if words.is_multiple_of(4) {
         Ok(())
