@@ -73,6 +73,11 @@ for tool in memcheck racecheck initcheck synccheck; do
     grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/$tool-bandwidth.log"
 done
 
+step pitfalls "$folder/cpu" pitfalls
+# One of them asks the driver for a refusal, which memcheck would count as an error of ours.
+step memcheck-pitfalls compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 9 \
+    "$folder/cpu" pitfalls
+
 step suite "$folder/devices" cuda:: --test-threads=1
 tail -n 3 "$results/suite.log"
 for kernel in $kernels; do
