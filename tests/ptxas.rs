@@ -63,12 +63,17 @@ fn serves(image: &Image, name: &str, (major, minor): (u32, u32)) -> bool {
 fn assembles_without_spills(image: &Image, architecture: &str, ptxas: Option<&Path>) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let report = assemble(image, architecture, ptxas.ok_or("no ptxas")?, &folder.path().join("kernels.cubin"))?;
-    for kernel in MatmulKernel::ALL {
-        let heading = format!("Function properties for matmul_{}", kernel.name());
-        let properties = report.lines().skip_while(|line| !line.contains(&heading)).nth(1);
-        let properties = properties.ok_or_else(|| format!("ptxas says nothing of {}:\n{report}", kernel.name()))?;
+    let entries: Vec<&str> =
+        image.ptx.lines().filter_map(|line| line.split(".entry ").nth(1)?.split('(').next()).collect();
+    if entries.len() < MatmulKernel::ALL.len() {
+        return Err(format!("only {} kernels were found: {entries:?}", entries.len()).into());
+    }
+    for kernel in entries {
+        let heading = format!("Function properties for {kernel}");
+        let properties = report.lines().skip_while(|line| !line.ends_with(&heading)).nth(1);
+        let properties = properties.ok_or_else(|| format!("ptxas says nothing of {kernel}:\n{report}"))?;
         if properties.trim() != "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" {
-            return Err(format!("{} for {architecture}: {properties}", kernel.name()).into());
+            return Err(format!("{kernel} for {architecture}: {properties}").into());
         }
     }
     Ok(())

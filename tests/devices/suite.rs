@@ -23,7 +23,7 @@ pub const TESTS: &[(&str, Test)] = &[
     ("registered_memory_is_used_where_it_lies", registered_memory_is_used_where_it_lies),
     ("ranges_of_every_kind_are_copied", ranges_of_every_kind_are_copied),
     ("ranges_are_launched_on", ranges_are_launched_on),
-    ("a_range_is_registered_once", a_range_is_registered_once),
+    ("what_the_budget_does_not_register_comes_back", what_the_budget_does_not_register_comes_back),
     ("a_file_is_a_kernels_input", a_file_is_a_kernels_input),
     ("every_kernel_in_every_mode_at_odd_shapes", every_kernel_in_every_mode_at_odd_shapes),
     ("an_empty_buffer_is_no_error", an_empty_buffer_is_no_error),
@@ -196,9 +196,9 @@ fn registered_memory_is_used_where_it_lies(device: &Device) {
     assert!(device.register(Vec::<f32>::new()).unwrap().is_empty());
 }
 
-/// Of one file two mappings have different addresses, so the same pages may be locked twice; one `Vec` twice is not
-/// expressible, as the first buffer owns it. What is left is a budget that refuses and gives the memory back.
-fn a_range_is_registered_once(device: &Device) {
+/// Nothing is lost, and registering is possible afterwards. (One `Vec` twice is not expressible: the first buffer owns it.
+/// `pitfalls registered-twice` asks past the types.)
+fn what_the_budget_does_not_register_comes_back(device: &Device) {
     let limit = device.budget().limit() as usize;
     let memory = vec![5u8; limit + 1];
     let address = memory.as_ptr();

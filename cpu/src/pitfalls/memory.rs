@@ -101,11 +101,11 @@ fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
          {fast}: {meaning}."
     );
     // That the flag reaches the driver is for the tests to see. What the system makes of it is the machine's own
-    // affair, and reads as fast as cached ones tell that it made nothing of it: so did a virtual machine with an H200.
+    // affair: on the virtual machine with the H200, reads were as fast as from cached memory. Why was not looked into.
     let cached = match setting.device.is_simt() {
         true => "the CPU device has ordinary, cached memory under either name",
         false => {
-            "reads this fast come out of caches, so this machine (as virtual ones may) caches it in spite of the flag"
+            "reads are about as fast as from cached memory, so this machine seems to cache it in spite of the flag"
         }
     };
     let verdict = if crawls && !setting.device.is_simt() { Verdict::Shown } else { Verdict::NotHere(cached.into()) };
