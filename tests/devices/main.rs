@@ -5,6 +5,7 @@
 
 #[path = "../support/fake.rs"]
 mod fake;
+mod kinds;
 mod suite;
 
 use std::env;
@@ -27,7 +28,7 @@ fn main() {
         match Device::open(Selector::Cuda(0), PinnedBudget::limited_to(0)) {
             Ok(_) => trials.extend(on_device("cuda", Selector::Cuda(0))),
             Err(why) => {
-                println!("{} tests are skipped for want of a GPU: {why}", suite::TESTS.len());
+                println!("{} tests are skipped for want of a GPU: {why}", tests().count());
                 trials
                     .extend(on_device("cuda", Selector::Cuda(0)).into_iter().map(|test| test.with_ignored_flag(true)));
             }
@@ -35,6 +36,10 @@ fn main() {
         trials.push(Trial::test("fake::suite", suite_on_fake));
     }
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
+    suite::TESTS.iter().chain(kinds::TESTS)
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
@@ -47,7 +52,7 @@ fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
             Ok(())
         })
     };
-    suite::TESTS.iter().map(trial).collect()
+    tests().map(trial).collect()
 }
 
 fn suite_on_fake() -> Result<(), Failed> {
