@@ -22,10 +22,12 @@ pub const TESTS: &[(&str, Test)] = &[
     ("a_file_is_a_kernels_input", a_file_is_a_kernels_input),
 ];
 
-/// Below, at and above every boundary of the chunks, for one thread and for several.
+/// Below, at and above every boundary of the chunks, for one thread and for several; with and without the driver's share.
 fn staged_copies_survive_at_every_size(device: &Device) {
-    for (threads, chunks) in [(1, 2), (3, 2), (2, 3), (8, 2)] {
-        let staging = device.staging(StagingShape { threads, chunks, chunk_bytes: 1 << 20 }).unwrap();
+    let small = StagingShape::default().upload_from;
+    for (threads, chunks, from) in [(1, 2, 0), (3, 2, 0), (2, 3, 0), (8, 2, small)] {
+        let shape = StagingShape { threads, chunks, chunk_bytes: 1 << 20, upload_from: from, download_from: from };
+        let staging = device.staging(shape).unwrap();
         for len in [0, 1, 65_535, 65_536, 65_537, (1 << 20) + 3, (5 << 20) + 1] {
             let (sent, mut received) = (numbers(len.max(1))[..len].to_vec(), vec![f32::NAN; len]);
             let mut on_device = device.alloc(len).unwrap();

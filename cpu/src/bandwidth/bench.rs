@@ -20,6 +20,9 @@ pub(super) const POISON: u32 = 0xDEAD_0002;
 /// machine takes longer now and then.
 const HOLD: Duration = Duration::from_micros(300);
 
+/// Samples that took so long together are enough, unless more were asked for.
+const LONG_ENOUGH: Duration = Duration::from_millis(50);
+
 /// Everything that a measurement needs.
 pub struct Bench<'a> {
     /// The device.
@@ -59,14 +62,18 @@ pub struct MeasureError {
 }
 
 impl Bench<'_> {
-    /// Runs `one` as often as planned and keeps what it says it took, without the warm-up.
+    /// Runs `one` as often as planned, more often if it is short, and keeps what it says it took, without the warm-up.
     pub(super) fn repeat(&self, mut one: impl FnMut() -> Result<Duration, Fault>) -> Result<Series, Fault> {
-        let mut times = Vec::with_capacity(self.plan.samples as usize);
-        for run in 0..self.plan.warmup + self.plan.samples {
+        for _ in 0..self.plan.warmup {
+            one()?;
+        }
+        let (mut times, mut sum) = (Vec::new(), Duration::ZERO);
+        while times.len() < self.plan.samples as usize
+            || (sum < LONG_ENOUGH && times.len() < self.plan.samples_at_most as usize)
+        {
             let time = one()?;
-            if run >= self.plan.warmup {
-                times.push(time);
-            }
+            sum += time;
+            times.push(time);
         }
         (self.done)();
         Ok(Series::of(times))

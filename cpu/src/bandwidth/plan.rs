@@ -29,6 +29,8 @@ pub struct Plan {
     pub sweep: Vec<u32>,
     /// Samples of each figure.
     pub samples: u32,
+    /// What is short is measured more often, up to this: a copy of a millisecond meets more noise than one of a second.
+    pub samples_at_most: u32,
     /// Runs before the first sample.
     pub warmup: u32,
     /// Whether staged copies are measured: the budget has room for their page-locked chunks.
@@ -141,6 +143,7 @@ impl Plan {
             blocks: defaults.blocks,
             sweep: (0..=defaults.sweep.ilog2()).map(|power| 1 << power).collect(),
             samples: wishes.samples.unwrap_or(defaults.samples),
+            samples_at_most: wishes.samples.unwrap_or(defaults.samples_at_most),
             warmup: defaults.warmup,
             staged: staged.is_ok(),
             sizes,
@@ -165,6 +168,7 @@ struct Defaults {
     blocks: u32,
     sweep: u32,
     samples: u32,
+    samples_at_most: u32,
     warmup: u32,
 }
 
@@ -181,6 +185,7 @@ impl Defaults {
                 blocks: 8 * multiprocessors,
                 sweep: 1024,
                 samples: 5,
+                samples_at_most: 41,
                 warmup: 1,
             },
             DeviceKind::Simt { workers } => Self {
@@ -192,6 +197,7 @@ impl Defaults {
                 blocks: workers as u32,
                 sweep: 8,
                 samples: 5,
+                samples_at_most: 5,
                 warmup: 1,
             },
         };

@@ -18,7 +18,7 @@ pub struct Staged {
 /// How many threads and chunks carry it. A device that is the CPU itself gains nothing from many.
 pub fn staging_shape(device: &Device) -> StagingShape {
     match device.is_simt() {
-        true => StagingShape { threads: 2, chunks: 2, chunk_bytes: 256 << 10 },
+        true => StagingShape { threads: 2, chunks: 2, chunk_bytes: 256 << 10, ..StagingShape::default() },
         false => StagingShape::default(),
     }
 }

@@ -27,7 +27,7 @@ use gpu::launch::{Args, DeviceSlice, DeviceSliceMut, Domain, Kernel, Launch};
 
 use super::device::DeviceBuffer;
 use super::host::{MappedMemory, PageLocked, WritableMemory};
-use super::staged::{Staging, WORTH_STAGING};
+use super::staged::Staging;
 use crate::device::{Backend, Copied, DeviceError, RawLaunch, RawStream};
 
 /// A queue of work that the device does in order, for as long as its scope.
@@ -207,7 +207,7 @@ impl<'scope> Stream<'scope, '_> {
         self.check_device(to)?;
         self.check_staging(staging)?;
         let (address, bytes) = (to.buffer.address(), to.buffer.bytes());
-        if bytes < WORTH_STAGING {
+        if bytes < staging.shape().upload_from {
             if bytes > 0 {
                 // SAFETY: both sides have this many bytes and the device is the memory's, both checked above. The source is
                 // lent for the call alone, so the call waits.
@@ -235,9 +235,17 @@ impl<'scope> Stream<'scope, '_> {
         same_length(from.buffer.len(), to.len())?;
         self.check_device(from)?;
         self.check_staging(staging)?;
+        let (address, bytes) = (from.buffer.address(), from.buffer.bytes());
+        if bytes < staging.shape().download_from {
+            if bytes > 0 {
+                // SAFETY: as in `upload_staged`; the destination is lent alone, and for the call alone, so the call waits.
+                unsafe { self.raw.copy_to_host(to.as_mut_ptr().cast(), address, bytes, Copied::Pageable)? };
+            }
+            return wait(self.raw);
+        }
         self.raw.synchronize()?;
         // SAFETY: as in `upload_staged`; the destination is borrowed alone.
-        unsafe { staging.download(to.as_mut_ptr().cast(), from.buffer.address(), from.buffer.bytes()) }
+        unsafe { staging.download(to.as_mut_ptr().cast(), address, bytes) }
     }
 
     fn check_staging(&self, staging: &Staging) -> Result<(), DeviceError> {

@@ -5,20 +5,22 @@
 //! page-locked chunks and a stream of its own: while the engine carries one chunk, the thread fills the other.
 //!
 //! ```text
-//! thread 0   fill 0 | fill 4      | fill 8      | …
-//! engine            | carry 0     | carry 4     | …
-//! thread 1   fill 1   | fill 5      | fill 9    | …
-//! engine              | carry 1     | carry 5   | …
+//! caller     fill 0 | fill 2      | fill 4      | …
+//! engine            | carry 0     | carry 2     | …
+//! thread 1      fill 1 | fill 3      | fill 5      | …
+//! engine               | carry 1     | carry 3     | …
 //! ```
+//!
+//! The thread that calls is one of them and begins at once; the others take pieces as soon as they are awake.
 //!
 //! One thread copies memory at some 7 GB/s and a PCIe 5.0 link carries 55, so it takes eight threads or more. `cargo run
 //! --release -p cpu --example staging` finds the best shape of a machine.
 
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::ThreadPool;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::budget::PinnedBudget;
 use super::host::{PinnedBuffer, Sealed};
@@ -31,8 +33,8 @@ const SMALLEST_CHUNK: usize = 256 << 10;
 /// More threads than this only compete for the memory's bandwidth.
 const MOST_THREADS: usize = 15;
 
-/// Uploads smaller than this are left to the driver: waking the threads takes longer than its own staging.
-pub(super) const WORTH_STAGING: usize = 4 << 20;
+/// Smaller uploads are left to the driver, whose own staging is as fast there. Downloads are ours at every size.
+const UPLOADS_WORTH_STAGING: usize = 4 << 20;
 
 /// How many threads stage, and through what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +45,23 @@ pub struct StagingShape {
     pub chunks: usize,
     /// Bytes of the largest chunk; whole pages. Small transfers are cut finer.
     pub chunk_bytes: usize,
+    /// Uploads of fewer bytes are left to the driver.
+    pub upload_from: usize,
+    /// Downloads of fewer bytes are left to the driver.
+    pub download_from: usize,
 }
 
 impl Default for StagingShape {
     /// What was the fastest on the machine in `docs/perf-log.md`; one core is left to whoever waits.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads: (cores - 1).clamp(1, MOST_THREADS), chunks: 3, chunk_bytes: 2 << 20 }
+        Self {
+            threads: (cores - 1).clamp(1, MOST_THREADS),
+            chunks: 3,
+            chunk_bytes: 2 << 20,
+            upload_from: UPLOADS_WORTH_STAGING,
+            download_from: 0,
+        }
     }
 }
 
@@ -65,6 +77,7 @@ impl StagingShape {
             threads: self.threads.clamp(1, 64),
             chunks: self.chunks.clamp(2, 8),
             chunk_bytes: self.chunk_bytes.clamp(SMALLEST_CHUNK, 256 << 20).next_multiple_of(4096),
+            ..self
         }
     }
 }
@@ -74,6 +87,7 @@ pub struct Staging {
     shape: StagingShape,
     device: Arc<dyn Backend>,
     lanes: Vec<Mutex<Lane>>,
+    /// All lanes but the first, which is the caller's.
     workers: ThreadPool,
 }
 
@@ -83,13 +97,14 @@ struct Lane {
     chunks: Vec<PinnedBuffer<u8>>,
 }
 
-/// How a transfer is cut up: piece `i` begins at `i · chunk`; lane `l` takes every `lanes`-th piece from `l` on.
-#[derive(Clone, Copy)]
+/// How a transfer is cut up: piece `i` begins at `i · chunk`, and a lane that has nothing to do takes the next one.
 struct Cut {
     bytes: usize,
     chunk: usize,
     chunks: usize,
     lanes: usize,
+    /// Pieces that were taken.
+    taken: AtomicUsize,
 }
 
 impl Staging {
@@ -106,7 +121,9 @@ impl Staging {
             Ok(Mutex::new(Lane { stream: device.stream()?, chunks }))
         };
         let lanes = (0..threads).map(lane).collect::<Result<_, DeviceError>>()?;
-        let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("staging {i}"));
+        // Zero would mean as many as there are cores.
+        let others = (threads - 1).max(1);
+        let workers = rayon::ThreadPoolBuilder::new().num_threads(others).thread_name(|i| format!("staging {i}"));
         let workers =
             workers.build().map_err(|why| DeviceError::NoStagingThreads { asked: threads, why: why.to_string() })?;
         Ok(Self { shape, device: device.clone(), lanes, workers })
@@ -133,7 +150,7 @@ impl Staging {
     pub(super) unsafe fn upload(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
         let from = Address(from.cast_mut());
         // SAFETY: the caller's: each lane reads and writes pieces of its own inside both sides.
-        self.on_every_lane(bytes, |lane, number, cut| unsafe { lane.upload(to, from.get(), number, cut) })
+        self.on_every_lane(bytes, |lane, cut| unsafe { lane.upload(to, from.get(), cut) })
     }
 
     /// Copies from device memory and returns when that has ended.
@@ -144,29 +161,40 @@ impl Staging {
     pub(super) unsafe fn download(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let to = Address(to);
         // SAFETY: the caller's: each lane reads and writes pieces of its own inside both sides.
-        self.on_every_lane(bytes, |lane, number, cut| unsafe { lane.download(to.get(), from, number, cut) })
+        self.on_every_lane(bytes, |lane, cut| unsafe { lane.download(to.get(), from, cut) })
     }
 
-    /// Runs one direction on as many lanes as there are pieces; a single piece does without another thread.
+    /// Runs one direction on as many lanes as there are pieces, the first of them on this thread.
     fn on_every_lane(
         &self,
         bytes: usize,
-        work: impl Fn(&Lane, usize, Cut) -> Result<(), DeviceError> + Sync,
+        work: impl Fn(&Lane, &Cut) -> Result<(), DeviceError> + Sync,
     ) -> Result<(), DeviceError> {
         let cut = Cut::new(bytes, self.shape);
         let run = |number: usize| {
             let mut lane = self.lanes[number].lock().unwrap_or_else(PoisonError::into_inner);
-            let outcome = work(&lane, number, cut);
+            let outcome = work(&lane, &cut);
             // Whatever became of it: nothing is pending when this returns.
             let waited = wait(&*lane.stream);
             lane.stream.reset();
             outcome.and(waited)
         };
-        match cut.lanes {
-            0 => Ok(()),
-            1 => run(0),
-            lanes => self.workers.install(|| (0..lanes).into_par_iter().map(run).collect()),
+        if cut.lanes < 2 {
+            return if cut.lanes == 0 { Ok(()) } else { run(0) };
         }
+        let failed = Mutex::new(Ok(()));
+        let first = self.workers.in_place_scope(|workers| {
+            for number in 1..cut.lanes {
+                let (run, failed) = (&run, &failed);
+                workers.spawn(move |_| {
+                    if let Err(error) = run(number) {
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+                    }
+                });
+            }
+            run(0)
+        });
+        first.and(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -175,22 +203,26 @@ impl Cut {
         // As many pieces as all lanes have chunks, so that filling and carrying overlap; whole pages.
         let pieces = shape.threads * shape.chunks;
         let chunk = bytes.div_ceil(pieces).next_multiple_of(4096).clamp(SMALLEST_CHUNK, shape.chunk_bytes);
-        Self { bytes, chunk, chunks: shape.chunks, lanes: shape.threads.min(bytes.div_ceil(chunk)) }
+        let lanes = shape.threads.min(bytes.div_ceil(chunk));
+        Self { bytes, chunk, chunks: shape.chunks, lanes, taken: AtomicUsize::new(0) }
     }
 
-    /// The pieces of a lane in turn: which of its chunks, offset, length.
-    fn pieces(self, lane: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-        let offsets = (lane * self.chunk..self.bytes).step_by(self.chunk * self.lanes);
-        offsets.enumerate().map(move |(turn, offset)| (turn % self.chunks, offset, self.chunk.min(self.bytes - offset)))
+    /// The pieces that a lane takes, in turn: which of its chunks, offset, length.
+    fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        (0..).map_while(|turn| {
+            // No more than a counter: what the pieces are copied with orders itself.
+            let offset = self.taken.fetch_add(1, Ordering::Relaxed).checked_mul(self.chunk)?;
+            (offset < self.bytes).then(|| (turn % self.chunks, offset, self.chunk.min(self.bytes - offset)))
+        })
     }
 }
 
 impl Lane {
     /// # Safety
-    /// As [`Staging::upload`], for the lane's pieces.
-    unsafe fn upload(&self, to: u64, from: *const u8, number: usize, cut: Cut) -> Result<(), DeviceError> {
+    /// As [`Staging::upload`], for the pieces that the lane takes.
+    unsafe fn upload(&self, to: u64, from: *const u8, cut: &Cut) -> Result<(), DeviceError> {
         let mut pending = vec![None; cut.chunks];
-        for (slot, offset, bytes) in cut.pieces(number) {
+        for (slot, offset, bytes) in cut.pieces() {
             if let Some(mark) = pending[slot].take() {
                 self.stream.wait_for(mark)?; // the engine has read the chunk
             }
@@ -207,7 +239,7 @@ impl Lane {
 
     /// # Safety
     /// As [`Staging::download`], for the lane's pieces.
-    unsafe fn download(&self, to: *mut u8, from: u64, number: usize, cut: Cut) -> Result<(), DeviceError> {
+    unsafe fn download(&self, to: *mut u8, from: u64, cut: &Cut) -> Result<(), DeviceError> {
         let mut pending = vec![None; cut.chunks];
         let empty = |slot: usize, (mark, offset, bytes): (usize, usize, usize)| {
             self.stream.wait_for(mark)?; // the engine has written the chunk
@@ -216,7 +248,7 @@ impl Lane {
             Ok::<_, DeviceError>(())
         };
         let mut next = 0;
-        for (slot, offset, bytes) in cut.pieces(number) {
+        for (slot, offset, bytes) in cut.pieces() {
             if let Some(piece) = pending[slot].take() {
                 empty(slot, piece)?;
             }
@@ -256,13 +288,20 @@ unsafe impl Sync for Address {}
 mod tests {
     use super::*;
 
+    fn shape(threads: usize, chunks: usize, chunk_bytes: usize) -> StagingShape {
+        StagingShape { threads, chunks, chunk_bytes, ..StagingShape::default() }
+    }
+
     #[test]
     fn the_pieces_of_all_lanes_cover_everything_once() {
         let largest = 4 << 20;
         for bytes in [1, 4095, 4096, SMALLEST_CHUNK, SMALLEST_CHUNK + 1, 10 * largest + 7, 100 * largest] {
             for (threads, chunks) in [(1, 2), (2, 2), (3, 4), (8, 2), (12, 3)] {
-                let cut = Cut::new(bytes, StagingShape { threads, chunks, chunk_bytes: largest });
-                let mut pieces: Vec<_> = (0..cut.lanes).flat_map(|lane| cut.pieces(lane)).collect();
+                let cut = Cut::new(bytes, shape(threads, chunks, largest));
+                assert!(cut.lanes <= threads);
+                // In disorder: the first lane takes one, the second the next, and then the first all others.
+                let (mut one, mut other) = (cut.pieces(), cut.pieces());
+                let mut pieces: Vec<_> = [one.next(), other.next()].into_iter().flatten().chain(one).collect();
                 pieces.sort_by_key(|&(_, offset, _)| offset);
                 let end = pieces.iter().fold(0, |end, &(slot, offset, len)| {
                     assert_eq!(offset, end, "{bytes} bytes, {threads} threads");
@@ -270,7 +309,7 @@ mod tests {
                     offset + len
                 });
                 assert_eq!(end, bytes);
-                assert!(cut.lanes <= threads);
+                assert_eq!(other.next(), None);
             }
         }
         assert_eq!(Cut::new(0, StagingShape::default()).lanes, 0);
