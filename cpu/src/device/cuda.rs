@@ -1,6 +1,8 @@
 //! A GPU through the CUDA driver API: `cust` for contexts, devices, streams and events, its raw bindings for what it lacks
 //! or hides (the error of a refused PTX version, the flags of host memory, launches by parameter pointers).
 
+mod managed;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -22,6 +24,7 @@ use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
 use super::kernels::{KernelFile, KernelSource};
 use super::link;
 use crate::driver::{self, DriverError};
+use crate::memory::{Advice, Location};
 
 /// A GPU.
 pub struct Cuda {
@@ -32,6 +35,7 @@ pub struct Cuda {
 
 /// The context and what lives in it. Streams keep it alive.
 struct Shared {
+    device: CudaDevice,
     context: Context,
     module: Module,
     /// The file that the module is from, if it is from one.
@@ -86,7 +90,7 @@ impl Cuda {
             }
         };
         // From here on dropping it unloads the module, whatever else fails.
-        let shared = Arc::new(Shared { context, module, file, functions: Mutex::default() });
+        let shared = Arc::new(Shared { device, context, module, file, functions: Mutex::default() });
         let info = DeviceInfo {
             link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
             kind: DeviceKind::Cuda {
@@ -98,10 +102,21 @@ impl Cuda {
             },
             kernels: origin,
             can_map_host_memory: attribute(DeviceAttribute::CanMapHostMemory)? != 0,
+            managed_memory: managed::support(device, found),
             name,
             notes,
         };
         Ok(Self { shared, info, can_register_read_only: can_register_read_only(&device) })
+    }
+}
+
+impl Cuda {
+    /// The driver's refusal, with what it has left.
+    fn out_of_memory(&self, bytes: usize) -> DeviceError {
+        match self.free_memory() {
+            Ok(FreeMemory { free, total }) => DeviceError::OutOfDeviceMemory { asked: bytes as u64, free, total },
+            Err(error) => error,
+        }
     }
 }
 
@@ -241,10 +256,7 @@ unsafe impl Backend for Cuda {
         let outcome = driver::call("cuMemAlloc", unsafe { sys::cuMemAlloc_v2(&mut address, bytes) });
         match outcome {
             Ok(()) => Ok(address),
-            Err(error) if error.is_out_of_memory() => {
-                let FreeMemory { free, total } = self.free_memory()?;
-                Err(DeviceError::OutOfDeviceMemory { asked: bytes as u64, free, total })
-            }
+            Err(error) if error.is_out_of_memory() => Err(self.out_of_memory(bytes)),
             Err(error) => Err(error.into()),
         }
     }
@@ -324,6 +336,24 @@ unsafe impl Backend for Cuda {
         Ok(address)
     }
 
+    fn alloc_managed(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
+        let start = self.shared.alloc_managed(bytes).map_err(|reason| match reason {
+            DeviceError::Driver(error) if error.is_out_of_memory() => self.out_of_memory(bytes),
+            other => other,
+        })?;
+        start.ok_or(DeviceError::OutOfHostMemory { bytes: bytes as u64 })
+    }
+
+    unsafe fn free_managed(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        // SAFETY: the caller's. Managed memory is freed as device memory is, by the one address that it has.
+        unsafe { self.free(start.as_ptr() as usize as u64) }
+    }
+
+    unsafe fn advise(&self, address: u64, bytes: usize, advice: Advice, holds: bool) -> Result<(), DeviceError> {
+        // SAFETY: the caller's.
+        unsafe { self.shared.advise(address, bytes, advice, holds) }
+    }
+
     fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError> {
         self.shared.bind()?;
         // cust drops NON_BLOCKING, which changes nothing here: nobody uses the default stream.
@@ -393,6 +423,15 @@ unsafe impl RawStream for Queue {
         // SAFETY: the caller promises that `to` has the bytes until the stream was synchronised.
         let code = unsafe { sys::cuMemsetD8Async(to, byte, bytes, self.handle()) };
         driver::call("cuMemsetD8Async", code).map_err(|error| self.explained(error))
+    }
+
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: Location) -> Result<(), DeviceError> {
+        // SAFETY: the caller's; the stream is destroyed in `drop` only.
+        let outcome = unsafe { self.shared.prefetch(address, bytes, to, self.handle()) };
+        outcome.map_err(|error| match error {
+            DeviceError::Driver(error) => self.explained(error),
+            other => other,
+        })
     }
 
     unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError> {
