@@ -133,8 +133,9 @@ fn row(mode: &ModeReport, rate: Rate) -> [String; 11] {
 pub fn table_notes(on_simt: bool) -> String {
     let notes = format!(
         "Times in ms. alloc: host and device buffers, once. H2D (A and B, host to device), kernel, D2H (C, device to host): \
-         device time. total: wall time from host data to host result; spread: ± half the distance between the quartiles. \
-         GB/s: bytes of A, B and C over the copies, or over the kernel in mode mapped. {}: 2·M·N·K over the kernel. \
+         device time; in mode prefetched C is moved both ways, in mode managed the pages of A and B move within the kernel, and \
+         D2H is the CPU touching those of C. total: wall time from host data to host result; spread: ± half the distance between the quartiles. \
+         GB/s: bytes of A, B and C over the copies, or over the kernel in mode mapped and kernel and D2H in mode managed. {}: 2·M·N·K over the kernel. \
          /pageable: total over that of mode pageable. max error: the largest difference from the f64 product.",
         Rate::of(on_simt).name()
     );
