@@ -6,7 +6,8 @@
 //! back after it.
 //!
 //! A result counts when the CPU can read it, so the total of both modes includes the CPU touching a word of each page of C. In
-//! mode `managed` that is what fetches C, and it stands in column D2H, in the CPU's time.
+//! mode `managed` that is what fetches C, and it stands in column D2H, in the CPU's time. (Where a coherent link lets the CPU
+//! read the device's memory in place, nothing has to be fetched, and the touch costs that little.)
 //!
 //! Every run begins with all pages on the host. [`poison`](Strategy::poison) sees to that, outside of the time.
 

@@ -95,8 +95,8 @@ impl<T: Element> ManagedBuffer<T> {
         Ok(Self(HostBlock::managed(backend, reservation, len)?))
     }
 
-    /// The elements of a range, for a prefetch or an advice of no more than those. The driver deals in whole pages, so it
-    /// may round the range outwards.
+    /// The elements of a range, for a prefetch or an advice of no more than those. The driver deals in whole pages, so what
+    /// shares a page with the first or the last of them goes with it, and may be another small buffer's.
     ///
     /// # Errors
     /// The range reaches beyond the end, or ends before it begins.

@@ -67,15 +67,13 @@ fn faults(managed: &ModeReport, prefetched: Option<&ModeReport>) -> String {
         return "Managed memory alone was measured; add --mode prefetched to see what its faults cost.".into();
     };
     let factor = managed.total_ms.median / prefetched.total_ms.median;
-    let stages = |report: &ModeReport| {
-        format!("kernel {}, moving C back {}", ms(report.kernel_ms.median), ms(report.d2h_ms.median))
-    };
     format!(
-        "Managed memory takes {factor:.2} times as long without prefetches ({}, page faults in both) as with them ({} before \
-         the kernel, {}).",
-        stages(managed),
-        ms(prefetched.h2d_ms.median),
-        stages(prefetched)
+        "Without prefetches managed memory takes {factor:.2} times as long as with them: by faults the kernel takes {} and \
+         C another {} to come back; with prefetches the kernel takes {}, and all moves {}.",
+        ms(managed.kernel_ms.median),
+        ms(managed.d2h_ms.median),
+        ms(prefetched.kernel_ms.median),
+        ms(prefetched.copy_ms())
     )
 }
 
@@ -252,7 +250,9 @@ mod tests {
         ];
         let text = said(&modes);
         assert!(
-            text.contains("2.00 times as long without prefetches (kernel 100 ms, moving C back 60.00 ms"),
+            text.contains(
+                "takes 2.00 times as long as with them: by faults the kernel takes 100 ms and C another 60.00 ms"
+            ),
             "{text}"
         );
         assert!(
