@@ -162,6 +162,12 @@ fn everything_on_the_fake_driver() {
     for part in ["the best copy reaches", "of 256 threads for reading", "One read of mapped memory takes"] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
+    // Pages of managed memory, both ways to either side.
+    let measurements = document["measurements"].as_array().unwrap();
+    let managed = measurements.iter().filter(|one| one["memory"] == "managed");
+    let steps: Vec<&str> = managed.map(|one| one["step"].as_str().unwrap()).collect();
+    assert_eq!(steps, ["prefetch_h2d", "fault_h2d", "read", "prefetch_d2h", "fault_d2h"]);
+    assert!(text.contains("by a kernel's faults"), "{text}");
     // The queue is filled while the device waits, for copies as for kernels.
     let spins = log.iter().filter(|line| line.contains("exec") && line.contains("launch spin ")).count();
     assert!(spins > 100, "{spins}");
@@ -201,7 +207,7 @@ fn a_device_that_cannot_map_is_measured_without() {
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(document["measurements"].as_array().unwrap().iter().all(|one| {
         let memory = one["memory"].as_str().unwrap();
-        ["pageable", "staged", "pinned", "device"].contains(&memory)
+        ["pageable", "staged", "pinned", "managed", "device"].contains(&memory)
     }));
     assert!(document["notes"].to_string().contains("cannot map host memory"), "{}", document["notes"]);
     assert!(document["findings"]["link_latency_ns"].is_null());

@@ -38,6 +38,10 @@ for kernel in $kernels; do
     step "matmul-$kernel" "$folder/cpu" matmul --seed 1 --size 4096 --mode pinned --iters 3 --kernel $kernel
     grep pinned "$results/matmul-$kernel.log"
 done
+# Pages that migrate, by faults and moved ahead.
+step matmul-managed "$folder/cpu" matmul --seed 1 --size 1024,4096 --mode pinned,managed,prefetched --iters 5 \
+    --json "$results/matmul-managed.json"
+cat "$results/matmul-managed.log"
 cat "$results/peer.log"
 python3 - "$results/matmul.json" "$results/peer.log" <<'PY'
 import json, sys
@@ -86,6 +90,12 @@ for kernel in $kernels; do
             "$folder/cpu" matmul --m 130 --n 127 --k 129 --kernel $kernel --iters 1 --warmup 0 --quiet
         grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/$tool-$kernel.log"
     done
+done
+# Not initcheck, which does not see the CPU write managed memory.
+for tool in memcheck racecheck synccheck; do
+    step "$tool-managed" compute-sanitizer --tool $tool --error-exitcode 9 "$folder/cpu" matmul --m 130 --n 127 --k 129 \
+        --mode managed,prefetched --iters 1 --warmup 0 --quiet
+    grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/$tool-managed.log"
 done
 step memcheck-suite compute-sanitizer --tool memcheck --leak-check full --error-exitcode 9 \
     "$folder/devices" cuda:: --test-threads=1 --skip hundreds --skip too_much

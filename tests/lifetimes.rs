@@ -114,7 +114,9 @@ fn mapped_memory_is_used_at_the_address_that_the_driver_tells() {
 /// Every call that a mode makes fails once, the first time and the later times. Nothing stays behind.
 #[test]
 fn whatever_fails_everything_is_freed() {
-    const CALLS: [&str; 10] = [
+    const CALLS: [&str; 12] = [
+        "cuMemAllocManaged",
+        "cuMemPrefetchAsync",
         "cuMemHostAlloc",
         "cuMemAlloc_v2",
         "cuMemHostGetDevicePointer_v2",

@@ -21,11 +21,16 @@ struct Ran {
 
 /// Runs `pitfalls` with this driver library, for the text and the document of one and the same run.
 fn pitfalls(library: &OsStr, arguments: &[&str]) -> Ran {
+    pitfalls_with(library, "", arguments)
+}
+
+/// The same, with the fake configured.
+fn pitfalls_with(library: &OsStr, config: &str, arguments: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let (json, log) = (folder.path().join("found.json"), folder.path().join("calls"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_cpu"));
     command.arg("pitfalls").args(arguments).arg("--json").arg(&json);
-    command.env("PAGELOCK_LIBCUDA", library).env_remove("FAKE_CUDA").env("FAKE_CUDA_LOG", &log);
+    command.env("PAGELOCK_LIBCUDA", library).env("FAKE_CUDA", config).env("FAKE_CUDA_LOG", &log);
     let Output { status, stdout, stderr } = command.output().unwrap();
     Ran {
         code: status.code().unwrap(),
@@ -99,6 +104,14 @@ fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
             assert_eq!(n.get("crossover").copied(), first.map(f64::from));
             pick(first.is_some(), "The copy is first faster where", "The copy is faster at none")
         }
+        "managed-without-prefetch" => {
+            assert!(n["on_device"] >= 0.0);
+            pick(
+                n["without_prefetch"] > 1.5 * n["with_prefetch"],
+                "more than half as long again",
+                "less than half as long again",
+            )
+        }
         "default-off-by-nan" => pick(n["found_by_usual_check"] == 0.0 && n["found_by_verifier"] == 1.0, "made NaN", ""),
         "source-changed" | "destination-read-early" | "pageable-in-async-call" | "double-use" => {
             pick(n["errors"] > 0.0, "The compiler refuses", "")
@@ -147,7 +160,7 @@ fn check(ran: &Ran) -> Vec<String> {
 #[test]
 fn on_the_cpu_everything_is_shown_or_says_why_not() {
     let ran = pitfalls(OsStr::new(""), &["--device", "simt"]);
-    assert_eq!(check(&ran).len(), 13);
+    assert_eq!(check(&ran).len(), 14);
     assert_eq!(ran.code, 0, "{}", ran.text);
     for found in ran.document["pitfalls"].as_array().unwrap() {
         let line = format!("\n  {:<24}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
@@ -158,12 +171,25 @@ fn on_the_cpu_everything_is_shown_or_says_why_not() {
 #[test]
 fn on_a_gpu_the_text_follows_from_the_numbers() {
     let ran = pitfalls(fake::library().as_os_str(), &["--device", "cuda:0", "--pinned-limit", "16MiB"]);
-    assert_eq!(check(&ran).len(), 13);
+    assert_eq!(check(&ran).len(), 14);
     let flags = 1 | 2 | 4; // portable, mapped, write-combined
     assert!(
         ran.log.lines().any(|line| line.starts_with("cuMemHostAlloc") && line.ends_with(&format!("flags={flags}")))
     );
     assert!(!ran.log.is_empty() && !ran.log.contains(&(10u64 << 30).to_string()), "the driver was asked:\n{}", ran.log);
+}
+
+/// Where managed memory would not be safe, the reason is shown instead.
+#[test]
+fn on_a_gpu_that_cannot_share_managed_memory_the_reason_is_shown() {
+    let library = fake::library().as_os_str();
+    let ran = pitfalls_with(library, "sequential_managed=0", &["--device", "cuda:0", "managed-without-prefetch"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.text, ran.errors);
+    let found = &ran.document["pitfalls"][0];
+    assert_eq!(found["verdict"]["kind"], "not-here");
+    assert!(found["message"].as_str().unwrap().contains("CONCURRENT_MANAGED_ACCESS"), "{found}");
+    assert!(words(&ran.text).contains("nothing was"), "{}", ran.text);
+    assert!(!ran.log.contains("cuMemAllocManaged"), "{}", ran.log);
 }
 
 #[test]

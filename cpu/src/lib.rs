@@ -1,5 +1,5 @@
-//! The host side of pagelock: drives the kernels of `gpu` over pageable, pinned and zero-copy host memory, verifies and
-//! measures what comes back, and says what it means.
+//! The host side of pagelock: drives the kernels of `gpu` over pageable, pinned, zero-copy and managed host memory,
+//! verifies and measures what comes back, and says what it means.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -108,7 +108,7 @@ fn outputs_without_a_name() {
 fn words_that_nobody_knows() {
     let kernels = MatmulKernel::ALL.map(MatmulKernel::name);
     refused(2, &["--kernel", "cublas"], &["'cublas'", &format!("auto, {}", kernels.join(", "))]);
-    refused(2, &["--mode", "managed"], &["'managed'", "pageable", "pinned", "mapped"]);
+    refused(2, &["--mode", "unified"], &["'unified'", "pageable", "pinned", "mapped", "managed", "prefetched"]);
     refused(2, &["--mode", "pinned,"], &["--mode", "pageable"]);
     refused(2, &["--verify", "half"], &["'half'", "full", "sampled", "off"]);
     refused(2, &["--szie", "3"], &["'--szie'", "--size"]);

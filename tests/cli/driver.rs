@@ -17,7 +17,11 @@ fn freed_only_after_waiting(log: &[String]) {
     let (mut pending, mut frees) = (false, 0);
     for line in log {
         match line.split(' ').next().unwrap_or_default() {
-            "cuMemcpyHtoDAsync_v2" | "cuMemcpyDtoHAsync_v2" | "cuMemsetD8Async" | "cuLaunchKernel" => pending = true,
+            "cuMemcpyHtoDAsync_v2"
+            | "cuMemcpyDtoHAsync_v2"
+            | "cuMemsetD8Async"
+            | "cuLaunchKernel"
+            | "cuMemPrefetchAsync" => pending = true,
             "cuStreamSynchronize" => pending = false,
             free @ ("cuMemFreeHost" | "cuMemFree_v2" | "cuModuleUnload") => {
                 assert!(!pending, "{free} while work is pending:\n{}", log.join("\n"));
@@ -32,16 +36,18 @@ fn freed_only_after_waiting(log: &[String]) {
 #[test]
 fn every_kernel_in_every_mode() {
     for kernel in MatmulKernel::ALL.map(MatmulKernel::name) {
-        for (mode, copies) in [("pageable", true), ("pinned", true), ("mapped", false)] {
+        for mode in ["pageable", "pinned", "mapped", "managed", "prefetched"] {
             let run = small("", &["--kernel", kernel, "--mode", mode]).succeeded().left_nothing();
             freed_only_after_waiting(&run.log);
             assert!(run.stdout.contains("Fake H200 (cuda:0, compute capability 9.0"), "{}", run.stdout);
             assert!(run.stdout.contains("each of 2 runs verified: all 561 elements"), "{}", run.stdout);
             let executed = |what: &str| run.log.iter().filter(|line| line.contains(what)).count();
             assert_eq!(executed(&format!("launch matmul_{kernel} ")), 4, "2 measured runs, 2 before");
+            let copies = ["pageable", "pinned"].contains(&mode);
             assert_eq!(executed("cuMemcpyDtoHAsync_v2 ") > 0, copies, "{}", run.log.join("\n"));
-            assert_eq!(executed("cuMemHostAlloc ") > 0, mode != "pageable");
-            assert_eq!(executed("cuMemAlloc_v2 ") > 0, mode != "mapped");
+            assert_eq!(executed("cuMemAlloc_v2 ") > 0, copies);
+            assert_eq!(executed("cuMemHostAlloc ") > 0, ["pinned", "mapped"].contains(&mode));
+            assert_eq!(executed("cuMemAllocManaged "), if ["managed", "prefetched"].contains(&mode) { 3 } else { 0 });
         }
     }
 }

@@ -25,6 +25,20 @@ fn more_device_memory_than_there_is() {
 }
 
 #[test]
+fn managed_memory_where_it_would_not_be_safe() {
+    for (config, attribute) in [("no_managed", "MANAGED_MEMORY"), ("sequential_managed=0", "CONCURRENT_MANAGED_ACCESS")]
+    {
+        for mode in ["managed", "prefetched"] {
+            let size = ["--device", "cuda:0", "--size", "16", "--mode", mode];
+            let run = on_fake(config, size);
+            run.failed(1, &["16×16×16", &format!("mode {mode}"), "Fake H200", attribute, "--mode mapped"])
+                .left_nothing();
+        }
+        on_fake(config, ["--device", "cuda:0", "--size", "16"]).succeeded().left_nothing();
+    }
+}
+
+#[test]
 fn device_memory_runs_out_at_the_nth_allocation() {
     // A, B and C, in modes pageable and pinned.
     for nth in 1..=6 {

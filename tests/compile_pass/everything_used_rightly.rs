@@ -2,7 +2,7 @@
 //! `tests/compile_fail.rs`: an interface that refuses everything would pass the others.
 
 use cpu::device::{Device, DeviceError};
-use cpu::memory::{DeviceBuffer, HostBuffer, MappedBuffer, PageableBuffer, PinnedBuffer, Stream, StreamBuffer};
+use cpu::memory::{Advice, DeviceBuffer, HostBuffer, MappedBuffer, PageableBuffer, PinnedBuffer, Stream, StreamBuffer};
 use gpu::device::Dim3;
 use gpu::launch::{DeviceSliceMut, Launch};
 use gpu::matmul::tiled::MatmulTiled;
@@ -33,6 +33,7 @@ pub fn run(device: &Device) -> Outcome<()> {
     zero_copy(device, shape, &mut memory)?;
     assert_eq!(memory.pageable.as_slice(), [105.0, 122.0, 229.0, 266.0]);
     nested(device, &mut memory)?;
+    managed(device, shape)?;
     on_several_threads(device);
     Ok(())
 }
@@ -87,6 +88,31 @@ fn zero_copy(device: &Device, shape: Shape, memory: &mut Memory) -> Outcome<()> 
         stream.download_pageable(&b, pageable.as_mut_slice())?;
         Ok(())
     })
+}
+
+/// Managed memory may be read by both sides at once, moved while it is only read, and be an input and an output in turn.
+fn managed(device: &Device, shape: Shape) -> Outcome<()> {
+    let (mut a, mut c) = (device.managed(4)?, device.managed(4)?);
+    a.as_mut_slice().copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+    let outcome: Outcome<()> = device.scope(|stream| {
+        let mut c = stream.bind_managed(&mut c);
+        stream.advise(&a, Advice::ReadMostly)?;
+        stream.prefetch_to_device(&a)?;
+        stream.prefetch_to_device(c.part(0..2)?)?;
+        let input = stream.map(&a)?;
+        MatmulKernel::Tiled.launch(stream, shape, input, input, c.slice_mut())?;
+        assert_eq!(a.as_slice()[0], 1.0);
+        stream.prefetch_to_host(&c)?;
+        Ok(())
+    });
+    outcome?;
+    assert_eq!(c.as_slice(), [7.0, 10.0, 15.0, 22.0]);
+    // An output that nothing else is asked of can be mapped as other host memory is.
+    device.scope(|stream| {
+        MatmulKernel::Tiled.launch(stream, shape, stream.map(&c)?, stream.map(&c)?, stream.map_mut(&mut a)?)
+    })?;
+    assert_eq!(a.as_slice(), [199.0, 290.0, 435.0, 634.0]);
+    Ok(())
 }
 
 /// A scope inside a scope, each with memory of its own; what both only read, both may borrow.

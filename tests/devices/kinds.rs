@@ -3,7 +3,7 @@
 use cpu::device::{Device, DeviceError};
 use cpu::matmul::StrategyError;
 use cpu::matrix::Matrix;
-use cpu::memory::{HostBuffer, RegisterFileError, StagingShape, WritableMemory};
+use cpu::memory::{HostBuffer, PageLocked, RegisterFileError, StagingShape, WritableMemory};
 use cpu::verify::{Method, POISON, Source, Verifier};
 use gpu::access::{Access, AccessError, Grid};
 use gpu::matmul::{MatmulKernel, Shape};
@@ -200,7 +200,10 @@ fn ranges_of_every_kind_are_copied(device: &Device) {
 }
 
 /// Copies every range of memory that counts up to the device and back into memory of the same kind that it came from.
-fn there_and_back<B: WritableMemory<u32>>(device: &Device, memory: &mut B, words: impl Fn(&B) -> Vec<u32>) {
+fn there_and_back<B>(device: &Device, memory: &mut B, words: impl Fn(&B) -> Vec<u32>)
+where
+    B: PageLocked<u32> + WritableMemory<u32>,
+{
     let mut on_device = device.alloc::<u32>(1000).unwrap();
     for (from, to, len) in RANGES {
         let before = words(memory);

@@ -6,6 +6,7 @@
 #[path = "../support/fake.rs"]
 mod fake;
 mod kinds;
+mod managed;
 mod suite;
 
 use std::env;
@@ -33,13 +34,14 @@ fn main() {
                     .extend(on_device("cuda", Selector::Cuda(0)).into_iter().map(|test| test.with_ignored_flag(true)));
             }
         }
-        trials.push(Trial::test("fake::suite", suite_on_fake));
+        trials.push(Trial::test("fake::suite", || suite_on_fake("devices=1", "")));
+        trials.push(Trial::test("fake::managed_refused", || suite_on_fake("sequential_managed=0", "managed")));
     }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
 fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
-    suite::TESTS.iter().chain(kinds::TESTS)
+    suite::TESTS.iter().chain(kinds::TESTS).chain(managed::TESTS)
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
@@ -55,13 +57,15 @@ fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
     tests().map(trial).collect()
 }
 
-fn suite_on_fake() -> Result<(), Failed> {
+/// The tests with this word in their names, on a fake that is configured so.
+fn suite_on_fake(config: &str, filter: &str) -> Result<(), Failed> {
     let log = tempfile::NamedTempFile::new()?;
     let output = Command::new(env::current_exe()?)
         .arg("--test-threads=1")
+        .args((!filter.is_empty()).then_some(filter))
         .env(ON_FAKE, "1")
         .env("PAGELOCK_LIBCUDA", fake::library())
-        .env("FAKE_CUDA", "devices=1")
+        .env("FAKE_CUDA", config)
         .env("FAKE_CUDA_LOG", log.path())
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);

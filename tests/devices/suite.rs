@@ -4,11 +4,13 @@ use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;
 
 use cpu::device::{Device, DeviceError, Selector};
-use cpu::matmul::{Mode, Plan, Problem, StrategyError, measure};
+use cpu::matmul::{Plan, Problem, StrategyError, measure};
 use cpu::matrix::Matrix;
 use cpu::memory::{HostBuffer, PageableBuffer, PinnedBudget};
 use cpu::verify::{Method, POISON, Source, Verifier};
 use gpu::matmul::{LaunchError, MatmulKernel, Shape};
+
+use crate::managed::modes_of;
 
 /// A test of one device.
 pub type Test = fn(&Device);
@@ -89,6 +91,7 @@ fn bytes_survive_the_round_trip(device: &Device) {
 }
 
 fn every_kernel_in_every_mode_at_odd_shapes(device: &Device) {
+    let modes = modes_of(device);
     for (seed, [m, n, k]) in ODD_SHAPES.into_iter().enumerate() {
         let shape = Shape::new(m, n, k).unwrap();
         let a = Matrix::random(m as usize, k as usize, 2 * seed as u64);
@@ -96,7 +99,7 @@ fn every_kernel_in_every_mode_at_odd_shapes(device: &Device) {
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let verifier = Verifier::new(shape, a.data(), b.data(), Method::Full, Source::Random, 0);
         for kernel in MatmulKernel::ALL {
-            for mode in Mode::ALL {
+            for &mode in &modes {
                 let plan = Plan { kernel, warmup: 0, iterations: 2 };
                 let measured = measure(device, problem, mode, plan, &verifier, || (), |_| ());
                 let measured = measured.unwrap_or_else(|why| panic!("{shape}: {why}"));
@@ -337,8 +340,9 @@ fn hundreds_of_repetitions_leave_nothing_behind(device: &Device) {
     let shape = Shape::new(96, 80, 72).unwrap();
     let (a, b) = (Matrix::random(96, 72, 1), Matrix::random(72, 80, 2));
     let problem = Problem { shape, a: a.data(), b: b.data() };
+    let modes = modes_of(device);
     let all_modes = || {
-        for mode in Mode::ALL {
+        for &mode in &modes {
             let mut strategy = mode.prepare(device, problem).unwrap();
             strategy.poison(device).unwrap();
             strategy.run(device, MatmulKernel::Tiled).unwrap();

@@ -9,6 +9,8 @@
 //! | `pinned=BYTES` | how much host memory can be page-locked | no limit |
 //! | `max_ptx=X.Y` | the newest PTX version that modules may have | 9.0 |
 //! | `no_map_host` | the device cannot map host memory | |
+//! | `no_managed` | no device has managed memory | |
+//! | `sequential_managed=N` | on device N the CPU may not touch managed memory while a kernel runs | |
 //! | `oom_at=CALL:N` | the N-th call of the function returns 2, out of memory | |
 //! | `fail=CALL:N:CODE` | the N-th call of the function returns CODE | |
 //! | `launch_error=CODE` | the first launched kernel fails with CODE, seen at the next synchronize | |
@@ -24,6 +26,9 @@ pub struct Config {
     pub pinned: usize,
     pub max_ptx: (i32, i32),
     pub map_host: bool,
+    pub managed: bool,
+    /// The device without CONCURRENT_MANAGED_ACCESS.
+    pub sequential_managed: Option<i32>,
     /// Function, which call of it, code.
     pub failures: Vec<(String, u64, i32)>,
     pub launch_error: i32,
@@ -41,6 +46,8 @@ impl Default for Config {
             pinned: usize::MAX,
             max_ptx: (9, 0),
             map_host: true,
+            managed: true,
+            sequential_managed: None,
             failures: Vec::new(),
             launch_error: 0,
             wrong: None,
@@ -70,6 +77,8 @@ impl Config {
             "pinned" => self.pinned = value.parse().ok()?,
             "max_ptx" => self.max_ptx = version(value)?,
             "no_map_host" => self.map_host = false,
+            "no_managed" => self.managed = false,
+            "sequential_managed" => self.sequential_managed = Some(value.parse().ok()?),
             "launch_error" => self.launch_error = value.parse().ok()?,
             "wrong" => self.wrong = Some(value.parse().ok()?),
             "unwritten" => self.unwritten = Some(value.parse().ok()?),

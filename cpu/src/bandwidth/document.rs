@@ -47,6 +47,9 @@ impl Document {
         if !info.can_map_host_memory {
             notes.push(format!("{} cannot map host memory: kernels were measured on device memory alone", info.name));
         }
+        if let (false, Err(why)) = (device.is_simt(), info.check_managed()) {
+            notes.push(format!("managed memory was not measured: {why}"));
+        }
         Self {
             version: VERSION,
             program: format!("pagelock {}", env!("CARGO_PKG_VERSION")),

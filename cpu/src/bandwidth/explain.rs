@@ -3,6 +3,7 @@
 use bytesize::ByteSize;
 
 use super::findings::{Best, Findings, SmallestGrid};
+use super::managed::MANAGED;
 use super::measurement::{Measurement, Step, select};
 use super::memory::{DEVICE, MAPPED};
 
@@ -30,6 +31,7 @@ pub fn explain(findings: &Findings, all: &[Measurement], on_simt: bool) -> Vec<S
     said.extend(grids(findings.smallest_reading_grid, findings.smallest_writing_grid));
     said.extend(latency(findings));
     said.extend(small(all));
+    said.extend(managed(all));
     said
 }
 
@@ -102,6 +104,18 @@ fn small(all: &[Measurement]) -> Option<String> {
     Some(format!(
         "A launch that reads {} takes {in_place:.1} µs in place and {copied:.1} µs after a copy, wait included.",
         size(bytes)
+    ))
+}
+
+fn managed(all: &[Measurement]) -> Option<String> {
+    let rate = |step| select(all, step, MANAGED).last().map(|one| one.gb_per_s);
+    let (ahead, faults) = (rate(Step::PrefetchH2d)?, rate(Step::FaultH2d)?);
+    let (back, by_cpu) = (rate(Step::PrefetchD2h)?, rate(Step::FaultD2h)?);
+    let resident = rate(Step::Read)?;
+    Some(format!(
+        "Pages of managed memory come to the device at {ahead:.1} GB/s by prefetch and at {faults:.1} by a kernel's faults, to \
+         the host at {back:.1} by prefetch and at {by_cpu:.1} by the CPU's; once they are on the device a kernel reads them at \
+         {resident:.0}."
     ))
 }
 

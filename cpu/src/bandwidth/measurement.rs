@@ -42,6 +42,14 @@ pub enum Step {
     CpuRead,
     /// One thread of the CPU writes every word.
     CpuWrite,
+    /// Pages of managed memory are prefetched to the device.
+    PrefetchH2d,
+    /// They come to the device because a kernel reads them: the whole of its time.
+    FaultH2d,
+    /// They are prefetched to the host.
+    PrefetchD2h,
+    /// They come to the host because one thread of the CPU reads a word of each, in the caller's time.
+    FaultD2h,
     /// Allocating.
     Allocate,
     /// Freeing.
@@ -69,6 +77,10 @@ impl Step {
             Self::Latency => "latency",
             Self::CpuRead => "cpu_read",
             Self::CpuWrite => "cpu_write",
+            Self::PrefetchH2d => "prefetch_h2d",
+            Self::FaultH2d => "fault_h2d",
+            Self::PrefetchD2h => "prefetch_d2h",
+            Self::FaultD2h => "fault_d2h",
             Self::Allocate => "allocate",
             Self::Free => "free",
         }
@@ -157,7 +169,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_documents() {
-        for step in [Step::H2d, Step::GridWrite, Step::ReuseInPlace, Step::CpuRead] {
+        for step in [Step::H2d, Step::PrefetchH2d, Step::FaultD2h, Step::GridWrite, Step::ReuseInPlace, Step::CpuRead] {
             assert_eq!(serde_json::to_value(step).unwrap(), step.name());
         }
     }

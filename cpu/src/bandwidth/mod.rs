@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`plan`] | how much of everything, and does it fit? |
 //! | [`memory`], `staged` | which kinds there are, and what each must be able to do |
-//! | `copies`, `access`, `latency`, `host` | the figures |
+//! | `copies`, `access`, `latency`, `host`, `managed` | the figures |
 //! | [`findings`] | what they come to: crossover, smallest grid, where pinning begins to pay |
 //! | [`document`], [`table`], [`explain`](mod@explain), [`plot`] | the same for programs, people and eyes |
 //! | [`parameters`] | what the advisor needs to know of this machine, kept in the user's cache folder |
@@ -22,6 +22,7 @@ pub mod explain;
 pub mod findings;
 mod host;
 mod latency;
+mod managed;
 pub mod measurement;
 pub mod memory;
 pub mod parameters;
@@ -66,6 +67,10 @@ pub fn measure(bench: &Bench<'_>) -> Result<Vec<Measurement>, MeasureError> {
     if can_map {
         all.extend(access::reuse(bench, plan.access_bytes)?);
         all.extend(latency::small(bench)?);
+    }
+    // Between a CPU and itself no page moves.
+    if !bench.device.is_simt() && bench.device.info().check_managed().is_ok() {
+        all.extend(managed::measure(bench, plan.access_bytes)?);
     }
     for cpu in host().filter_map(|kind| kind.cpu) {
         all.extend(cpu(bench, plan.access_bytes)?);

@@ -155,7 +155,7 @@ impl Plan {
     pub fn steps(&self) -> u64 {
         let (sizes, sweep) = (self.sizes.len() as u64, self.sweep.len() as u64);
         let (host, kernel) = (HOST_KINDS.len() as u64, KERNEL_KINDS.len() as u64);
-        host * (4 * sizes + 2) + kernel * 15 + 2 * sweep + 13
+        host * (4 * sizes + 2) + kernel * 15 + 2 * sweep + 18
     }
 }
 

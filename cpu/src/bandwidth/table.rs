@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::document::Document;
 use super::explain::size;
+use super::managed::{MANAGED, STEPS};
 use super::measurement::{Measurement, Step, select};
 use super::memory::{DEVICE, HOST_KINDS, KERNEL_KINDS, MAPPED};
 use crate::report::number;
@@ -30,7 +31,7 @@ pub fn tables(document: &Document) -> Vec<String> {
         ("Freeing, ms", Step::Free, milliseconds),
     ];
     let of_sizes = of_sizes.into_iter().map(|(title, step, cell)| per_size(title, all, step, cell));
-    let others = [cpu(all), kernels(all), grids(all), reuse(all), small(all)];
+    let others = [cpu(all), kernels(all), grids(all), reuse(all), small(all), managed(all)];
     of_sizes.chain(others).flatten().collect()
 }
 
@@ -148,6 +149,30 @@ fn small(all: &[Measurement]) -> Option<String> {
         .collect();
     let header = ["size", "in place", "copied first"].map(String::from).to_vec();
     (!rows.is_empty()).then(|| table("One launch that reads little, from call to result, µs", header, rows))
+}
+
+/// A row for each way in which pages move, and one for a kernel that finds them there.
+fn managed(all: &[Measurement]) -> Option<String> {
+    let rows: Vec<Vec<String>> = STEPS
+        .into_iter()
+        .flat_map(|step| select(all, step, MANAGED))
+        .map(|one| {
+            let label = match one.step {
+                Step::PrefetchH2d => "to the device, prefetched",
+                Step::FaultH2d => "to the device, by a kernel's faults",
+                Step::PrefetchD2h => "to the host, prefetched",
+                Step::FaultD2h => "to the host, by the CPU's faults",
+                _ => "read by a kernel on the device",
+            };
+            vec![label.into(), rate(one)]
+        })
+        .collect();
+    let bytes = select(all, STEPS[0], MANAGED).next()?.size_bytes;
+    Some(table(
+        &format!("Pages of {} of managed memory", size(bytes)),
+        ["pages", "GB/s"].map(String::from).to_vec(),
+        rows,
+    ))
 }
 
 /// The rate with its spread.

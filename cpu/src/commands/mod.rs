@@ -19,7 +19,7 @@ pub use console::Console;
 
 use crate::doctor::Verdict;
 
-/// Kernels written in Rust, driven over pageable, pinned and zero-copy host memory, verified, measured and explained.
+/// Kernels written in Rust, driven over pageable, pinned, zero-copy and managed host memory, verified, measured and explained.
 #[derive(Debug, Parser)]
 #[command(
     name = "pagelock",

@@ -9,6 +9,7 @@ use gpu::device::Dim3;
 
 use super::error::DeviceError;
 use super::info::{DeviceInfo, FreeMemory};
+use crate::memory::{Advice, Location};
 
 /// How page-locked memory is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +59,9 @@ pub(crate) struct RawLaunch<'a> {
 /// A device: memory, streams, a description of itself. Any thread may call it, whichever context is current there.
 ///
 /// # Safety
-/// `alloc` and `alloc_host` return memory of at least the size asked for, aligned to 256 bytes, that nobody else has, and
+/// `alloc`, `alloc_host` and `alloc_managed` return memory of at least the size asked for, aligned to 256 bytes, that nobody else has, and
 /// that lives until it is freed, also if freeing fails. `device_address_of` returns the address at which this device's
-/// kernels reach all of it. Device memory may be read before it is written: it holds some bits.
+/// kernels reach all of it; managed memory they reach at its own, and the CPU may touch it at any time. Device memory may be read before it is written: it holds some bits.
 pub(crate) unsafe trait Backend: Send + Sync {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
@@ -104,6 +105,22 @@ pub(crate) unsafe trait Backend: Send + Sync {
     /// It came from `alloc_host` of this device with the mapped flag, or was registered with it, and is alive.
     unsafe fn device_address_of(&self, start: NonNull<u8>) -> Result<u64, DeviceError>;
 
+    /// Allocates managed memory, which host and device reach under the one address that is returned; `bytes` is not 0. Its
+    /// contents are whatever they are. Only asked for where `info` says that host and device may use it at the same time.
+    fn alloc_managed(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError>;
+
+    /// Frees managed memory.
+    ///
+    /// # Safety
+    /// It came from `alloc_managed` of this device, was not freed, and no work that uses it is pending.
+    unsafe fn free_managed(&self, start: NonNull<u8>) -> Result<(), DeviceError>;
+
+    /// Gives advice about managed memory, or takes it back.
+    ///
+    /// # Safety
+    /// `bytes` at `address` lie inside memory that came from `alloc_managed` of this device and is alive.
+    unsafe fn advise(&self, address: u64, bytes: usize, advice: Advice, holds: bool) -> Result<(), DeviceError>;
+
     /// A new stream.
     fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError>;
 }
@@ -133,6 +150,13 @@ pub(crate) unsafe trait RawStream: Send {
     /// # Safety
     /// `bytes` can be written at `to` until the stream was synchronised.
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError>;
+
+    /// Enqueues moving pages of managed memory.
+    ///
+    /// # Safety
+    /// `bytes` at `address` lie inside memory that came from `alloc_managed` of this device and is alive until the stream was
+    /// synchronised.
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: Location) -> Result<(), DeviceError>;
 
     /// Enqueues a kernel.
     ///

@@ -1,27 +1,29 @@
 //! A GPU through the CUDA driver API: `cust` for contexts, devices, streams and events, its raw bindings for what it lacks
 //! or hides (the error of a refused PTX version, the flags of host memory, launches by parameter pointers).
 
-use std::cell::{Cell, RefCell};
+mod managed;
+mod queue;
+
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device as CudaDevice, DeviceAttribute};
 use cust::error::CudaError;
-use cust::event::{Event, EventFlags};
 use cust::stream::{Stream as CudaStream, StreamFlags};
 use cust::{CudaFlags, sys};
 use ptx::Image;
 
-use super::backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
+use self::queue::Queue;
+use super::backend::{Backend, HostAccess, HostFlags, RawStream};
 use super::error::DeviceError;
 use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
 use super::kernels::{KernelFile, KernelSource};
 use super::link;
 use crate::driver::{self, DriverError};
+use crate::memory::Advice;
 
 /// A GPU.
 pub struct Cuda {
@@ -32,6 +34,7 @@ pub struct Cuda {
 
 /// The context and what lives in it. Streams keep it alive.
 struct Shared {
+    device: CudaDevice,
     context: Context,
     module: Module,
     /// The file that the module is from, if it is from one.
@@ -86,7 +89,7 @@ impl Cuda {
             }
         };
         // From here on dropping it unloads the module, whatever else fails.
-        let shared = Arc::new(Shared { context, module, file, functions: Mutex::default() });
+        let shared = Arc::new(Shared { device, context, module, file, functions: Mutex::default() });
         let info = DeviceInfo {
             link: pci_bus_id(&device).and_then(|id| link::of_gpu_at(&id)),
             kind: DeviceKind::Cuda {
@@ -98,10 +101,21 @@ impl Cuda {
             },
             kernels: origin,
             can_map_host_memory: attribute(DeviceAttribute::CanMapHostMemory)? != 0,
+            managed_memory: managed::support(device, found),
             name,
             notes,
         };
         Ok(Self { shared, info, can_register_read_only: can_register_read_only(&device) })
+    }
+}
+
+impl Cuda {
+    /// The driver's refusal, with what it has left.
+    fn out_of_memory(&self, bytes: usize) -> DeviceError {
+        match self.free_memory() {
+            Ok(FreeMemory { free, total }) => DeviceError::OutOfDeviceMemory { asked: bytes as u64, free, total },
+            Err(error) => error,
+        }
     }
 }
 
@@ -241,10 +255,7 @@ unsafe impl Backend for Cuda {
         let outcome = driver::call("cuMemAlloc", unsafe { sys::cuMemAlloc_v2(&mut address, bytes) });
         match outcome {
             Ok(()) => Ok(address),
-            Err(error) if error.is_out_of_memory() => {
-                let FreeMemory { free, total } = self.free_memory()?;
-                Err(DeviceError::OutOfDeviceMemory { asked: bytes as u64, free, total })
-            }
+            Err(error) if error.is_out_of_memory() => Err(self.out_of_memory(bytes)),
             Err(error) => Err(error.into()),
         }
     }
@@ -324,136 +335,28 @@ unsafe impl Backend for Cuda {
         Ok(address)
     }
 
+    fn alloc_managed(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
+        let start = self.shared.alloc_managed(bytes).map_err(|reason| match reason {
+            DeviceError::Driver(error) if error.is_out_of_memory() => self.out_of_memory(bytes),
+            other => other,
+        })?;
+        start.ok_or(DeviceError::OutOfHostMemory { bytes: bytes as u64 })
+    }
+
+    unsafe fn free_managed(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        // SAFETY: the caller's. Managed memory is freed as device memory is, by the one address that it has.
+        unsafe { self.free(start.as_ptr() as usize as u64) }
+    }
+
+    unsafe fn advise(&self, address: u64, bytes: usize, advice: Advice, holds: bool) -> Result<(), DeviceError> {
+        // SAFETY: the caller's.
+        unsafe { self.shared.advise(address, bytes, advice, holds) }
+    }
+
     fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError> {
         self.shared.bind()?;
         // cust drops NON_BLOCKING, which changes nothing here: nobody uses the default stream.
         let stream = CudaStream::new(StreamFlags::NON_BLOCKING, None).map_err(of("cuStreamCreateWithPriority"))?;
-        Ok(Box::new(Queue {
-            stream: Some(stream),
-            events: RefCell::default(),
-            marks: Cell::new(0),
-            last_kernel: Cell::new(None),
-            shared: self.shared.clone(),
-        }))
-    }
-}
-
-/// A stream with the events that mark points in it.
-struct Queue {
-    /// Present until dropped: the context must be current before the stream is destroyed.
-    stream: Option<CudaStream>,
-    events: RefCell<Vec<Event>>,
-    /// How many of `events` are in use; the others wait to be used again.
-    marks: Cell<usize>,
-    last_kernel: Cell<Option<&'static str>>,
-    shared: Arc<Shared>,
-}
-
-impl Queue {
-    fn handle(&self) -> sys::CUstream {
-        self.stream.as_ref().map_or(ptr::null_mut(), CudaStream::as_inner)
-    }
-
-    /// Adds which kernel was last launched to an error that a kernel may have caused.
-    fn explained(&self, error: DriverError) -> DeviceError {
-        match self.last_kernel.get() {
-            Some(kernel) if error.leaves_context_unusable() => DeviceError::KernelFailed { kernel, reason: error },
-            _ => error.into(),
-        }
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        let _ = self.shared.bind();
-        self.events.get_mut().clear();
-        self.stream = None;
-    }
-}
-
-// SAFETY: CUDA's streams do work in order, and cuStreamSynchronize returns when all of it has ended or the context is lost.
-unsafe impl RawStream for Queue {
-    unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize, _: Copied) -> Result<(), DeviceError> {
-        self.shared.bind()?;
-        // The driver finds out by itself whether the source is page-locked, and stages it if not.
-        // SAFETY: the caller promises that both sides have the bytes until the stream was synchronised.
-        let code = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, self.handle()) };
-        driver::call("cuMemcpyHtoDAsync", code).map_err(|error| self.explained(error))
-    }
-
-    unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize, _: Copied) -> Result<(), DeviceError> {
-        self.shared.bind()?;
-        // SAFETY: as above, and that nobody else touches the destination.
-        let code = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.handle()) };
-        driver::call("cuMemcpyDtoHAsync", code).map_err(|error| self.explained(error))
-    }
-
-    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        self.shared.bind()?;
-        // SAFETY: the caller promises that `to` has the bytes until the stream was synchronised.
-        let code = unsafe { sys::cuMemsetD8Async(to, byte, bytes, self.handle()) };
-        driver::call("cuMemsetD8Async", code).map_err(|error| self.explained(error))
-    }
-
-    unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError> {
-        self.shared.bind()?;
-        let Function(function) = self.shared.function(launch.kernel, launch.shared_bytes)?;
-        let (grid, block) = (launch.grid, launch.block);
-        // SAFETY: the caller promises one pointer per parameter of the entry point of this name, each to a value of its type,
-        // and the kernel's contract. The driver copies the values before it returns; the function is of our module.
-        let code = unsafe {
-            sys::cuLaunchKernel(
-                function,
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                launch.shared_bytes,
-                self.handle(),
-                launch.parameters.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        };
-        self.last_kernel.set(Some(launch.kernel));
-        driver::call("cuLaunchKernel", code).map_err(|error| self.explained(error))
-    }
-
-    fn mark(&self) -> Result<usize, DeviceError> {
-        self.shared.bind()?;
-        let index = self.marks.get();
-        let mut events = self.events.borrow_mut();
-        if index == events.len() {
-            events.push(Event::new(EventFlags::DEFAULT).map_err(of("cuEventCreate"))?);
-        }
-        if let Some(stream) = &self.stream {
-            // As every call after a launch, this one may be the first to hear of a kernel's failure.
-            let recorded = events[index].record(stream).map_err(|error| DriverError::from_cust("cuEventRecord", error));
-            recorded.map_err(|error| self.explained(error))?;
-        }
-        self.marks.set(index + 1);
-        Ok(index)
-    }
-
-    fn elapsed(&self, from: usize, to: usize) -> Result<Duration, DeviceError> {
-        self.shared.bind()?;
-        let events = self.events.borrow();
-        let waited = events[to].synchronize().map_err(|error| DriverError::from_cust("cuEventSynchronize", error));
-        waited.map_err(|error| self.explained(error))?;
-        let milliseconds = events[to].elapsed_time_f32(&events[from]).map_err(of("cuEventElapsedTime"))?;
-        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
-    }
-
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        self.shared.bind()?;
-        // SAFETY: the stream is destroyed in `drop` only.
-        let code = unsafe { sys::cuStreamSynchronize(self.handle()) };
-        driver::call("cuStreamSynchronize", code).map_err(|error| self.explained(error))
-    }
-
-    fn reset(&mut self) {
-        self.marks.set(0);
-        self.last_kernel.set(None);
+        Ok(Box::new(Queue::new(stream, self.shared.clone())))
     }
 }

@@ -4,7 +4,7 @@ use bytesize::ByteSize;
 
 use super::kernels::KernelFileError;
 use crate::driver::{self, DriverError, LoadError};
-use crate::memory::BudgetExceeded;
+use crate::memory::{BudgetExceeded, ManagedExceeded};
 
 /// An error of a device or of the memory around it.
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +154,28 @@ pub enum DeviceError {
         /// The device.
         name: String,
     },
+    /// The device has no managed memory.
+    #[error(
+        "{name} has no managed memory (the driver's attribute MANAGED_MEMORY is 0): pages cannot migrate to it. Take mapped \
+         or pinned memory; of a product, --mode mapped or --mode pinned"
+    )]
+    CannotManage {
+        /// The device.
+        name: String,
+    },
+    /// Managed memory that the CPU could not touch safely.
+    #[error(
+        "managed memory was asked for, and {name} cannot share it with the CPU while a kernel runs (the driver's attribute \
+         CONCURRENT_MANAGED_ACCESS is 0): the CPU would crash if it touched any of it meanwhile, lent to that kernel or not. \
+         Take mapped or pinned memory; of a product, --mode mapped or --mode pinned"
+    )]
+    ManagedNotConcurrent {
+        /// The GPU.
+        name: String,
+    },
+    /// More managed memory than there is on one of the sides; the driver was not asked.
+    #[error(transparent)]
+    Managed(#[from] ManagedExceeded),
     /// The CPU device needs threads and gets none.
     #[error("the CPU device cannot start: {0}; raise the limit, or end other processes of the same user")]
     NoThreads(#[from] simt::StartError),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::error::DeviceError;
+
 /// A device, described for reports.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceInfo {
@@ -15,10 +17,42 @@ pub struct DeviceInfo {
     pub link: Option<Link>,
     /// Whether kernels can work on page-locked host memory (zero-copy).
     pub can_map_host_memory: bool,
+    /// Whether pages can migrate between the host and this device, while kernels run.
+    pub managed_memory: ManagedSupport,
     /// What the kernels are.
     pub kernels: KernelOrigin,
     /// Anything that the user should know, such as a better image that the driver could not load.
     pub notes: Vec<String>,
+}
+
+/// Whether a device has managed memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum ManagedSupport {
+    /// Host and device may use it at the same time.
+    Concurrent,
+    /// It has, and the CPU would crash if it touched any of it while a kernel runs, lent to that kernel or not: no borrow
+    /// says when none does. So it is refused.
+    NotConcurrent {
+        /// The GPU of which that is so: managed memory is every GPU's, so one is enough.
+        gpu: String,
+    },
+    /// It has none.
+    None,
+}
+
+impl DeviceInfo {
+    /// Whether managed memory can be had here.
+    ///
+    /// # Errors
+    /// It cannot, for the reason in the error.
+    pub fn check_managed(&self) -> Result<(), DeviceError> {
+        match &self.managed_memory {
+            ManagedSupport::Concurrent => Ok(()),
+            ManagedSupport::NotConcurrent { gpu } => Err(DeviceError::ManagedNotConcurrent { name: gpu.clone() }),
+            ManagedSupport::None => Err(DeviceError::CannotManage { name: self.name.clone() }),
+        }
+    }
 }
 
 /// The two kinds of device.

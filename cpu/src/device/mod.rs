@@ -46,13 +46,13 @@ use gpu::device::Element;
 pub(crate) use backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
 pub(crate) use cuda::pci_bus_id;
 pub use error::DeviceError;
-pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link};
+pub use info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, Link, ManagedSupport};
 pub use kernels::{KernelFileError, KernelSource};
 pub use select::Selector;
 
 use crate::memory::{
-    DeviceBuffer, HostBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory, RegisterFileError,
-    RegisteredBuffer, RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
+    DeviceBuffer, HostBuffer, ManagedBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory,
+    RegisterFileError, RegisteredBuffer, RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
 };
 
 /// A device that is ready to work, with the budget for memory that is pinned for it.
@@ -195,6 +195,16 @@ impl Device {
     ) -> Result<RegisteredFile<T>, RegisterFileError> {
         // SAFETY: the caller's.
         unsafe { RegisteredFile::open(&self.backend, &self.budget, path.as_ref(), offset) }
+    }
+
+    /// Memory whose pages migrate between the host and this device, zeroed on the host. It is not page-locked and not on
+    /// the budget.
+    ///
+    /// # Errors
+    /// The device has no such memory, or none that the CPU may touch while a kernel runs; it would not fit the device or the
+    /// host, which is found out before the driver is asked; or the driver refuses.
+    pub fn managed<T: Element>(&self, len: usize) -> Result<ManagedBuffer<T>, DeviceError> {
+        ManagedBuffer::zeroed(&self.backend, len)
     }
 
     /// Threads and page-locked chunks that carry pageable memory.

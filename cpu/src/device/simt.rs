@@ -1,6 +1,6 @@
 //! The CPU as a device: the kernels run on the crate `simt`, and the kinds of memory do in copies what they do on
 //! hardware. Device memory is memory of its own; a pageable copy goes through a bounce buffer in chunks; a pinned copy is
-//! one copy; mapped memory is not copied at all. Times are those of the CPU.
+//! one copy; mapped and managed memory is not copied at all. Times are those of the CPU.
 
 use std::alloc::{self, Layout};
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use simt::Simt as Machine;
 
 use super::backend::{Backend, Copied, HostAccess, HostFlags, RawLaunch, RawStream};
 use super::error::DeviceError;
-use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin};
-use crate::memory::AvailableMemory;
+use super::info::{DeviceInfo, DeviceKind, FreeMemory, KernelOrigin, ManagedSupport};
+use crate::memory::{Advice, AvailableMemory, Location};
 
 /// Bytes of the bounce buffer. A driver's is of this order too.
 const BOUNCE_BYTES: usize = 64 << 10;
@@ -48,6 +48,7 @@ impl Simt {
             kind: DeviceKind::Simt { workers: machine.workers() },
             link: None,
             can_map_host_memory: true,
+            managed_memory: ManagedSupport::Concurrent,
             kernels: KernelOrigin {
                 architecture: "host".into(),
                 compiler: format!("rustc {}, the program's own", env!("CARGO_PKG_RUST_VERSION")),
@@ -86,7 +87,7 @@ impl Shared {
     fn alloc(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
         let failed = || DeviceError::OutOfHostMemory { bytes: bytes as u64 };
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| failed())?;
-        // SAFETY: `DeviceBuffer::new` and `LockedBlock::zeroed` never ask for 0 bytes, so the layout has a size.
+        // SAFETY: `DeviceBuffer::new` and `HostBlock` never ask for 0 bytes, so the layout has a size.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(failed)?;
         self.sizes().insert(start.as_ptr() as usize, layout);
         Ok(start)
@@ -154,6 +155,20 @@ unsafe impl Backend for Simt {
         Ok(start.as_ptr() as usize as u64)
     }
 
+    fn alloc_managed(&self, bytes: usize) -> Result<NonNull<u8>, DeviceError> {
+        self.shared.alloc(bytes)
+    }
+
+    unsafe fn free_managed(&self, start: NonNull<u8>) -> Result<(), DeviceError> {
+        // SAFETY: the caller promises that nothing uses the memory.
+        unsafe { self.shared.free(start.as_ptr()) };
+        Ok(())
+    }
+
+    unsafe fn advise(&self, _: u64, _: usize, _: Advice, _: bool) -> Result<(), DeviceError> {
+        Ok(()) // host and device are one: there is nowhere else for a page to be
+    }
+
     fn stream(&self) -> Result<Box<dyn RawStream>, DeviceError> {
         Ok(Box::new(SimtStream { shared: self.shared.clone(), marks: Mutex::default() }))
     }
@@ -210,6 +225,10 @@ unsafe impl RawStream for SimtStream {
         // SAFETY: the caller promises that `to` has the bytes.
         unsafe { ptr::write_bytes(to as usize as *mut u8, byte, bytes) };
         Ok(())
+    }
+
+    unsafe fn prefetch(&self, _: u64, _: usize, _: Location) -> Result<(), DeviceError> {
+        Ok(()) // it is there already
     }
 
     unsafe fn launch(&self, launch: RawLaunch<'_>) -> Result<(), DeviceError> {

@@ -130,13 +130,14 @@ const ABILITIES: [Ability; 5] = [
         subject: "managed memory",
         attribute: DeviceAttribute::ManagedMemory,
         with: "pages can migrate between host and device",
-        without: "managed memory is refused",
+        without: "managed memory is refused; take mapped or pinned memory",
     },
     Ability {
         subject: "concurrent managed",
         attribute: DeviceAttribute::ConcurrentManagedAccess,
         with: "the CPU may touch managed memory while a kernel runs",
-        without: "the CPU must not touch managed memory while any kernel runs: it would crash",
+        without: "the CPU would crash if it touched any managed memory while a kernel runs, so it is refused; take mapped \
+                  or pinned memory",
     },
     Ability {
         subject: "native atomics",

@@ -31,6 +31,16 @@ pub enum NeedsError {
         /// The device's answer.
         reason: DeviceError,
     },
+    /// A managed mode on a device that cannot.
+    #[error("a {shape} product in mode {}: {reason}", mode.name())]
+    Managed {
+        /// The product.
+        shape: Shape,
+        /// The mode.
+        mode: Mode,
+        /// The device's answer.
+        reason: DeviceError,
+    },
     /// More device memory than is free.
     #[error(
         "a {shape} product needs {} of device memory in mode {}; {} of {} are free. Take a smaller size, or --mode mapped, \
@@ -73,9 +83,7 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
     let inputs = bytes(shape.a_len() + shape.b_len());
     let matrices = inputs + bytes(shape.c_len());
 
-    // On simt, device memory is host memory.
-    let copies =
-        modes.iter().map(|mode| if device.is_simt() && *mode != Mode::Mapped { 2 } else { 1 }).max().unwrap_or(0);
+    let copies = modes.iter().map(|&mode| host_copies(mode, device.is_simt())).max().unwrap_or(0);
     let needed = inputs.saturating_add(matrices.saturating_mul(copies)).saturating_add(verification_bytes);
     let available = AvailableMemory::now().map_or(u64::MAX, AvailableMemory::least);
     if needed > available {
@@ -85,6 +93,9 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
         if mode == Mode::Mapped && !device.info().can_map_host_memory {
             let reason = DeviceError::CannotMap { name: device.info().name.clone() };
             return Err(NeedsError::Mapping { shape, reason });
+        }
+        if mode.is_managed() {
+            device.info().check_managed().map_err(|reason| NeedsError::Managed { shape, mode, reason })?;
         }
         if mode != Mode::Mapped {
             let memory = device.free_memory()?;
@@ -99,7 +110,7 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
             }
         }
         let pinned = match mode {
-            Mode::Pageable => 0,
+            Mode::Pageable | Mode::Managed | Mode::Prefetched => 0,
             Mode::Staged => StagingShape::default().pinned_bytes(),
             Mode::Pinned | Mode::Mapped => matrices,
         };
@@ -109,4 +120,15 @@ pub fn check_needs(device: &Device, shape: Shape, modes: &[Mode], verification_b
         }
     }
     Ok(())
+}
+
+/// How often host memory must have room for the three matrices.
+fn host_copies(mode: Mode, on_simt: bool) -> u64 {
+    match mode {
+        Mode::Mapped => 1,
+        // Once where it lies; and what lies there is counted again when more is asked for, see `memory::managed`.
+        Mode::Managed | Mode::Prefetched => 2,
+        // On simt, device memory is host memory.
+        Mode::Pageable | Mode::Staged | Mode::Pinned => 1 + u64::from(on_simt),
+    }
 }

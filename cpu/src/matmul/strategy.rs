@@ -15,7 +15,8 @@ pub trait Strategy {
     /// What allocating took.
     fn allocation(&self) -> Allocation;
 
-    /// Overwrites the result, on the host and on the device, with a NaN that marks what nobody writes.
+    /// Makes ready for the next run: overwrites the result, on the host and on the device, with a NaN that marks what nobody
+    /// writes, and brings back to the host what an earlier run has moved. Not a part of any run's time.
     ///
     /// # Errors
     /// The device fails.
@@ -46,11 +47,11 @@ pub struct Allocation {
 /// Where the time of one run went.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
-    /// A and B to the device, in the device's time.
+    /// A and B to the device, in the device's time; with C where its pages are moved.
     pub h2d: Duration,
-    /// The kernel, in the device's time.
+    /// The kernel, in the device's time, with whatever it waits for.
     pub kernel: Duration,
-    /// C to the host, in the device's time.
+    /// C to the host, in the device's time; in mode managed the CPU's, for touching each page of C.
     pub d2h: Duration,
     /// Everything, in the caller's time: from the first call to the moment the result can be read.
     pub total: Duration,

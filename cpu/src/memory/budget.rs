@@ -151,13 +151,6 @@ pub struct Reservation {
     bytes: u64,
 }
 
-impl Reservation {
-    /// Keeps the bytes reserved for good, for memory that could not be freed.
-    pub(super) fn keep(self) {
-        std::mem::forget(self);
-    }
-}
-
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.inner.used.fetch_sub(self.bytes, Ordering::AcqRel);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gpu::device::Element;
 
-use super::block::LockedBlock;
+use super::block::{HostBlock, PAGE_BYTES};
 use super::budget::PinnedBudget;
 use crate::device::{Backend, DeviceError, HostFlags};
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub enum HostKind {
     WriteCombined,
     /// Memory that was there before it was page-locked and mapped.
     Registered,
+    /// Pages that migrate between host and device, to whoever touches them.
+    Managed,
 }
 
 impl HostKind {
@@ -33,6 +35,7 @@ impl HostKind {
             Self::Mapped => "mapped",
             Self::WriteCombined => "write-combined",
             Self::Registered => "registered",
+            Self::Managed => "managed",
         }
     }
 }
@@ -65,28 +68,26 @@ pub trait HostBuffer<T: Element> {
 /// named.
 pub trait PageLocked<T: Element>: sealed::Sealed<T> {}
 
-/// Page-locked memory that the device may also write. Sealed too.
-pub trait WritableMemory<T: Element>: PageLocked<T> {}
+/// Host memory that the device may also write: by a copy if it is page-locked, by a kernel if it is mapped. Sealed too.
+pub trait WritableMemory<T: Element>: sealed::Sealed<T> {}
 
-/// Page-locked memory that kernels reach under a device address. Sealed too.
-pub trait MappedMemory<T: Element>: PageLocked<T> {}
+/// Host memory that kernels reach under a device address: over the link if it is page-locked, by migration if it is managed.
+/// Sealed too.
+pub trait MappedMemory<T: Element>: sealed::Sealed<T> {}
 
 mod sealed {
-    use super::{Element, LockedBlock};
+    use super::{Element, HostBlock};
 
     /// Sealed per element: for a seal without `T`, another crate could add `PageLocked<TheirElement> for PinnedBuffer<u8>`
     /// and return any slice from it.
     pub trait Sealed<T: Element> {
         /// The allocation.
-        fn block(&self) -> &LockedBlock<T>;
+        fn block(&self) -> &HostBlock<T>;
         /// The allocation, borrowed alone.
-        fn block_mut(&mut self) -> &mut LockedBlock<T>;
+        fn block_mut(&mut self) -> &mut HostBlock<T>;
     }
 }
 pub(super) use sealed::Sealed;
-
-/// The smallest page of the systems that we run on; touching larger pages several times costs little.
-const PAGE_BYTES: usize = 4096;
 
 /// Ordinary memory, from the allocator that `Vec` uses.
 pub struct PageableBuffer<T: Element> {
@@ -116,34 +117,34 @@ impl<T: Element + Default> PageableBuffer<T> {
 }
 
 /// Page-locked memory, usable from every context (the portable flag).
-pub struct PinnedBuffer<T: Element>(LockedBlock<T>);
+pub struct PinnedBuffer<T: Element>(HostBlock<T>);
 
 /// Page-locked memory that kernels reach under a device address: zero-copy. Portable too.
-pub struct MappedBuffer<T: Element>(LockedBlock<T>);
+pub struct MappedBuffer<T: Element>(HostBlock<T>);
 
 /// Mapped page-locked memory that the CPU does not cache: its writes are gathered and go out in whole lines, without the
 /// snooping that cached memory needs. Reading it crawls, so there is no slice to read from: it can be written, and it can be
 /// read back by a call that says what it is.
-pub struct WriteCombinedBuffer<T: Element>(LockedBlock<T>);
+pub struct WriteCombinedBuffer<T: Element>(HostBlock<T>);
 
 impl<T: Element> PinnedBuffer<T> {
     pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
         let flags = HostFlags { portable: true, mapped: false, write_combined: false };
-        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+        Ok(Self(HostBlock::zeroed(backend, budget, len, flags)?))
     }
 }
 
 impl<T: Element> MappedBuffer<T> {
     pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
         let flags = HostFlags { portable: true, mapped: true, write_combined: false };
-        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+        Ok(Self(HostBlock::zeroed(backend, budget, len, flags)?))
     }
 }
 
 impl<T: Element> WriteCombinedBuffer<T> {
     pub(crate) fn zeroed(backend: &Arc<dyn Backend>, budget: &PinnedBudget, len: usize) -> Result<Self, DeviceError> {
         let flags = HostFlags { portable: true, mapped: true, write_combined: true };
-        Ok(Self(LockedBlock::zeroed(backend, budget, len, flags)?))
+        Ok(Self(HostBlock::zeroed(backend, budget, len, flags)?))
     }
 
     /// Elements.
@@ -230,11 +231,11 @@ cached!(PinnedBuffer is HostKind::Pinned, MappedBuffer is HostKind::Mapped);
 macro_rules! page_locked {
     ($($buffer:ident)*) => { $(
         impl<T: Element> sealed::Sealed<T> for $buffer<T> {
-            fn block(&self) -> &LockedBlock<T> {
+            fn block(&self) -> &HostBlock<T> {
                 &self.0
             }
 
-            fn block_mut(&mut self) -> &mut LockedBlock<T> {
+            fn block_mut(&mut self) -> &mut HostBlock<T> {
                 &mut self.0
             }
         }

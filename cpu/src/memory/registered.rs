@@ -11,7 +11,7 @@ use std::time::Duration;
 use gpu::device::Element;
 use memmap2::{Mmap, MmapOptions};
 
-use super::block::LockedBlock;
+use super::block::HostBlock;
 use super::budget::PinnedBudget;
 use super::host::{HostBuffer, HostKind, MappedMemory, PageLocked, Sealed, WritableMemory};
 use crate::device::{Backend, DeviceError, HostAccess};
@@ -20,7 +20,7 @@ use crate::device::{Backend, DeviceError, HostAccess};
 /// pages, what is accounted are the bytes of the elements.
 pub struct RegisteredBuffer<T: Element> {
     // Dropped first: the memory must be there until it was unregistered.
-    block: LockedBlock<T>,
+    block: HostBlock<T>,
     memory: Vec<T>,
 }
 
@@ -47,7 +47,7 @@ impl<T: Element> RegisteredBuffer<T> {
         // before the block, and touches them through the block alone.
         let block = unsafe {
             let whole = (start.cast(), len * size_of::<T>());
-            LockedBlock::registered(backend, budget, whole, (start, len), HostAccess::ReadWrite)
+            HostBlock::registered(backend, budget, whole, (start, len), HostAccess::ReadWrite)
         };
         match block {
             Ok(block) => Ok(Self { block, memory }),
@@ -84,7 +84,7 @@ impl<T: Element> HostBuffer<T> for RegisteredBuffer<T> {
 /// A file that kernels read where the system's page cache has it.
 pub struct RegisteredFile<T: Element> {
     // Dropped first: the mapping must be there until it was unregistered.
-    block: LockedBlock<T>,
+    block: HostBlock<T>,
     _mapping: Mmap,
     elements: PhantomData<T>,
 }
@@ -149,7 +149,7 @@ impl<T: Element> RegisteredFile<T> {
         // SAFETY: the mapping lives in the buffer, after the block; it begins at a page, so `start` is aligned; every bit
         // pattern is an `Element`; nobody writes it, by the caller's promise and because this type lends no `&mut`.
         let block =
-            unsafe { LockedBlock::registered(backend, budget, (base, bytes), (start, len), HostAccess::ReadOnly) };
+            unsafe { HostBlock::registered(backend, budget, (base, bytes), (start, len), HostAccess::ReadOnly) };
         let block =
             block.map_err(|reason| RegisterFileError::Device { path: path.to_owned(), reason: Box::new(reason) })?;
         Ok(Self { block, _mapping: mapping, elements: PhantomData })
@@ -179,11 +179,11 @@ impl<T: Element> RegisteredFile<T> {
 macro_rules! registered {
     ($($buffer:ident)*) => { $(
         impl<T: Element> Sealed<T> for $buffer<T> {
-            fn block(&self) -> &LockedBlock<T> {
+            fn block(&self) -> &HostBlock<T> {
                 &self.block
             }
 
-            fn block_mut(&mut self) -> &mut LockedBlock<T> {
+            fn block_mut(&mut self) -> &mut HostBlock<T> {
                 &mut self.block
             }
         }

@@ -13,6 +13,7 @@
 //! does not see is checked when it is used, and is an error then: memory of another [`Device`](crate::device::Device), and
 //! a kernel launched on one stream over slices of another.
 
+mod managed;
 mod ranges;
 
 use std::fmt::Display;
@@ -29,6 +30,7 @@ use super::device::DeviceBuffer;
 use super::host::{MappedMemory, PageLocked, WritableMemory};
 use super::staged::Staging;
 use crate::device::{Backend, Copied, DeviceError, RawLaunch, RawStream};
+pub use managed::StreamManaged;
 
 /// A queue of work that the device does in order, for as long as its scope.
 ///
@@ -260,7 +262,7 @@ impl<'scope> Stream<'scope, '_> {
     pub fn download<T: Element>(
         &'scope self,
         from: &StreamBuffer<'scope, T>,
-        to: &'scope mut impl WritableMemory<T>,
+        to: &'scope mut (impl PageLocked<T> + WritableMemory<T>),
     ) -> Result<(), DeviceError> {
         self.check_locked(to)?;
         self.copy_out(from, to.block_mut().as_mut_slice(), Copied::PageLocked)
@@ -309,7 +311,7 @@ impl<'scope> Stream<'scope, '_> {
         unsafe { self.raw.fill(buffer.buffer.address(), byte, buffer.buffer.bytes()) }
     }
 
-    /// Lets kernels of this stream read host memory over the link: zero-copy.
+    /// Lets kernels of this stream read host memory where it is: over the link (zero-copy), or by migration if it is managed.
     ///
     /// # Errors
     /// The memory is another device's, or the driver does not tell its device address.
@@ -323,7 +325,7 @@ impl<'scope> Stream<'scope, '_> {
         Ok(unsafe { DeviceSlice::from_raw_in(self.domain, address, buffer.block().as_slice().len()) })
     }
 
-    /// Lets kernels of this stream write host memory over the link: zero-copy.
+    /// Lets kernels of this stream write host memory where it is: over the link (zero-copy), or by migration if it is managed.
     ///
     /// # Errors
     /// The memory is another device's, or the driver does not tell its device address.

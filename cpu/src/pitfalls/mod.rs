@@ -9,12 +9,14 @@
 //! |---|---|
 //! | `copies` | asynchronous in name only, small copies, pinning for one copy |
 //! | `memory` | too much pinned, reading write-combined memory, registering twice |
+//! | `managed` | managed memory without prefetches |
 //! | `kernels` | zero-copy read again and again, the first run, comparing with NaN |
 //! | `compiler` | what does not compile |
 
 mod compiler;
 mod copies;
 mod kernels;
+mod managed;
 mod memory;
 mod outcome;
 
@@ -47,7 +49,7 @@ pub fn all() -> impl Iterator<Item = &'static Pitfall> {
         .into_iter()
         .chain(&copies::ALL)
         .chain(&memory::ALL)
-        .chain([&kernels::REUSE, &kernels::NAN])
+        .chain([&kernels::REUSE, &managed::WITHOUT_PREFETCH, &kernels::NAN])
         .chain(&compiler::ALL)
 }
 

@@ -82,16 +82,16 @@ pub struct ModeReport {
     pub device_allocation_ms: f64,
     /// Freeing all of them, once.
     pub free_ms: f64,
-    /// A and B to the device, in the device's time.
+    /// A and B to the device, in the device's time; in mode prefetched C too.
     pub h2d_ms: Series,
     /// The kernel, in the device's time.
     pub kernel_ms: Series,
-    /// C to the host, in the device's time.
+    /// C to the host, in the device's time; in mode managed the CPU's, for touching each page of C.
     pub d2h_ms: Series,
     /// From host data to host result, in the caller's time.
     pub total_ms: Series,
-    /// The bytes of A, B and C, each counted once, over the time in which they crossed the link: the copies, or the whole
-    /// kernel in mode mapped.
+    /// The bytes of A, B and C, each counted once, over the time in which they crossed the link: the copies and
+    /// prefetches; the whole kernel in mode mapped, and in mode managed with what comes after it.
     pub link_gb_per_s: f64,
     /// 2·M·N·K over the kernel's time.
     pub kernel_tflop_per_s: f64,
@@ -141,7 +141,10 @@ impl ModeReport {
         };
         let (h2d, kernel, d2h) = (stage(|s| s.h2d), stage(|s| s.kernel), stage(|s| s.d2h));
         let bytes = (shape.a_len() + shape.b_len() + shape.c_len()) as f64 * size_of::<f32>() as f64;
-        let on_the_link = if measured.mode == Mode::Mapped { kernel.median } else { h2d.median + d2h.median };
+        let on_the_link = match measured.mode {
+            Mode::Mapped | Mode::Managed => kernel.median + d2h.median,
+            Mode::Pageable | Mode::Staged | Mode::Pinned | Mode::Prefetched => h2d.median + d2h.median,
+        };
         let verdicts: Vec<Verdict> = measured.runs.iter().map(|run| run.verdict.clone()).collect();
         let verified = verdicts.iter().filter(|verdict| verdict.passed());
         let milliseconds = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;

@@ -26,6 +26,8 @@ fn explain_simt(modes: &[ModeReport]) -> Vec<String> {
             }
             Mode::Pinned => format!("pinned copies once ({})", ms(report.copy_ms())),
             Mode::Mapped => "mapped copies nothing".into(),
+            Mode::Managed => "managed copies nothing".into(),
+            Mode::Prefetched => "prefetched would move pages, of which none is elsewhere".into(),
         })
         .collect();
     if copied.is_empty() {
@@ -50,7 +52,39 @@ fn explain_gpu(kernel: MatmulKernel, shape: Shape, modes: &[ModeReport]) -> Vec<
     if let Some(mapped) = find(Mode::Mapped) {
         said.push(zero_copy(kernel, shape, mapped, find(Mode::Pinned).or(find(Mode::Pageable))));
     }
+    if let Some(managed) = find(Mode::Managed) {
+        said.push(faults(managed, find(Mode::Prefetched)));
+    }
+    if let (Some(prefetched), Some(pinned)) = (find(Mode::Prefetched), find(Mode::Pinned)) {
+        said.push(prefetches(prefetched, pinned));
+    }
     said
+}
+
+/// Managed memory moves its pages at the kernel's touch, or ahead of it.
+fn faults(managed: &ModeReport, prefetched: Option<&ModeReport>) -> String {
+    let Some(prefetched) = prefetched else {
+        return "Managed memory alone was measured; add --mode prefetched to see what its faults cost.".into();
+    };
+    let factor = managed.total_ms.median / prefetched.total_ms.median;
+    format!(
+        "Without prefetches managed memory takes {factor:.2} times as long as with them: by faults the kernel takes {} and \
+         C another {} to come back; with prefetches the kernel takes {}, and all moves {}.",
+        ms(managed.kernel_ms.median),
+        ms(managed.d2h_ms.median),
+        ms(prefetched.kernel_ms.median),
+        ms(prefetched.copy_ms())
+    )
+}
+
+fn prefetches(prefetched: &ModeReport, pinned: &ModeReport) -> String {
+    format!(
+        "Prefetched managed memory takes {:.2} times as long as pinned: its moves take {} where the copies take {}, and C is \
+         moved both ways.",
+        prefetched.total_ms.median / pinned.total_ms.median,
+        ms(prefetched.copy_ms()),
+        ms(pinned.copy_ms())
+    )
 }
 
 fn winner(modes: &[ModeReport]) -> Option<String> {
@@ -205,6 +239,27 @@ mod tests {
         assert!(text.contains("takes 10.0 times as long as pinned"), "{text}");
         assert!(text.contains("reads each element of A 2 times"), "64 columns are 2 tiles of 32: {text}");
         assert!(text.contains("carry the three matrices 20 times"), "400 ms over 20 ms: {text}");
+    }
+
+    #[test]
+    fn faults_are_held_against_prefetches_and_those_against_copies() {
+        let modes = [
+            report(Mode::Pinned, 0, 10, 20, 10),
+            report(Mode::Managed, 0, 0, 100, 60),
+            report(Mode::Prefetched, 0, 30, 20, 30),
+        ];
+        let text = said(&modes);
+        assert!(
+            text.contains(
+                "takes 2.00 times as long as with them: by faults the kernel takes 100 ms and C another 60.00 ms"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("2.00 times as long as pinned: its moves take 60.00 ms where the copies take 20"),
+            "{text}"
+        );
+        assert!(said(&modes[1..2]).contains("add --mode prefetched"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::document::{Document, Inputs, ModeReport, SizeReport};
 use crate::device::DeviceKind;
+use crate::matmul::Mode;
 use crate::verify::Verdict;
 
 /// What stands above the tables: device, link, driver, kernels, inputs.
@@ -129,17 +130,25 @@ fn row(mode: &ModeReport, rate: Rate) -> [String; 11] {
     ]
 }
 
-/// What the columns mean; printed once, under the last table.
-pub fn table_notes(on_simt: bool) -> String {
-    let notes = format!(
+/// What the columns mean, in these modes; printed once, under the last table.
+pub fn table_notes(modes: &[Mode], on_simt: bool) -> String {
+    let mut notes = format!(
         "Times in ms. alloc: host and device buffers, once. H2D (A and B, host to device), kernel, D2H (C, device to host): \
          device time. total: wall time from host data to host result; spread: ± half the distance between the quartiles. \
          GB/s: bytes of A, B and C over the copies, or over the kernel in mode mapped. {}: 2·M·N·K over the kernel. \
          /pageable: total over that of mode pageable. max error: the largest difference from the f64 product.",
         Rate::of(on_simt).name()
     );
+    if modes.iter().any(|mode| mode.is_managed()) {
+        notes = format!("{notes}\n{OF_MANAGED}");
+    }
     if on_simt { format!("{notes}\n{NO_LINK}") } else { notes }
 }
+
+/// What the columns mean in two modes that are not among the usual ones.
+const OF_MANAGED: &str = "Mode managed: pages of A, B and C come to the device within the kernel; D2H is the CPU touching \
+     each page of C; GB/s are over both. Mode prefetched: H2D moves A, B and C, D2H moves C. Either total ends when the CPU \
+     has touched each page of C, and every run begins with all pages on the host.";
 
 /// Said once: it is the same at every size.
 const NO_LINK: &str = "Which mode wins where a link lies between, only a GPU can tell: --device cuda:0.";

@@ -104,11 +104,13 @@ api! {
             76 => s.config.capability.1,
             78..=80 => 1,                   // stream priorities, L1 caching
             81 => 228 << 10,                // shared memory per multiprocessor
-            83 => 1,                        // managed memory
+            83 => i32::from(s.config.managed), // MANAGED_MEMORY
             84..=86 => 0,                   // multi-GPU board and group, native host atomics
             87 => 2,                        // f32 : f64
             88 => 0,                        // pageable memory access
-            89 | 90 => 1,                   // concurrent managed access, preemption
+            // CONCURRENT_MANAGED_ACCESS
+            89 => i32::from(s.config.managed && s.config.sequential_managed != Some(device)),
+            90 => 1,                        // preemption
             91 => 0,                        // host pointer usable for registered memory
             95 => 1,                        // cooperative launch
             97 => 227 << 10,                // shared memory per block, opt-in

@@ -1,9 +1,24 @@
 //! Allocating, pinning, mapping.
 
 use super::api;
-use crate::memory::Kind;
+use crate::memory::{Kind, Place};
 use crate::queue::Work;
+use crate::state::State;
 use crate::{error, put};
+
+/// A range of managed memory that a call names together with a device: −1 is the CPU, and each must be able to use managed
+/// memory while the other does.
+fn managed_range(s: &mut State, call: &str, address: u64, bytes: usize, device: i32) -> Result<Place, i32> {
+    let place = s.device_place(call, address, bytes)?;
+    if bytes == 0 || s.by_device(address).is_none_or(|a| a.kind != Kind::Managed) {
+        s.violation(&format!("{call} of {bytes} bytes at {}, which is no managed memory", s.device_name(address)));
+        return Err(error::INVALID_VALUE);
+    }
+    match (-1..s.config.devices).contains(&device) && s.config.sequential_managed.is_none_or(|other| other != device) {
+        true => Ok(place),
+        false => Err(error::INVALID_DEVICE),
+    }
+}
 
 api! {
     Context fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) [s] {
@@ -38,22 +53,25 @@ api! {
         if bytes == 0 || out.is_null() || !(1..=2).contains(&flags) {
             return Err(error::INVALID_VALUE);
         }
+        if !s.config.managed {
+            return Err(error::NOT_SUPPORTED);
+        }
         let address = s.allocate(Kind::Managed, bytes, flags)?.device;
         put(out, address.expect("managed memory has one"))
     }
     Context fn cuMemAdvise(address: u64, bytes: usize, advice: i32, device: i32)
         [s, "{} bytes={bytes} {advice} device={device}", s.device_name(address)]
     {
-        s.device_place("cuMemAdvise", address, bytes).map(drop)
+        if !(1..=6).contains(&advice) {
+            return Err(error::INVALID_VALUE);
+        }
+        managed_range(s, "cuMemAdvise", address, bytes, device).map(drop)
     }
     Context fn cuMemPrefetchAsync(address: u64, bytes: usize, device: i32, stream: usize)
         [s, "{} bytes={bytes} device={device} {}", s.device_name(address), s.stream_name(stream)]
     {
         let stream = s.stream("cuMemPrefetchAsync", stream)?;
-        let place = s.device_place("cuMemPrefetchAsync", address, bytes)?;
-        if s.by_device(address).is_none_or(|a| a.kind != Kind::Managed) {
-            return Err(error::INVALID_VALUE);
-        }
+        let place = managed_range(s, "cuMemPrefetchAsync", address, bytes, device)?;
         let label = format!("prefetch {} {bytes} to {device}", s.device_name(address));
         s.enqueue(stream, place.name.into_iter().collect(), label, Work::Nothing);
         Ok(())

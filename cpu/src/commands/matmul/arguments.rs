@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(requires_all = ["m", "n"], conflicts_with_all = ["a", "b"])]
     pub(super) k: Option<u32>,
 
-    /// How the matrices travel: pageable, staged, pinned, mapped [default: all but staged]
+    /// How the matrices travel: pageable, staged, pinned, mapped, managed, prefetched [default: pageable,pinned,mapped]
     #[arg(long, value_name = "MODE[,MODE…]", value_delimiter = ',', value_enum, hide_possible_values = true)]
     pub(super) mode: Vec<Mode>,
 

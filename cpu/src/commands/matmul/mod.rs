@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
         print(&job, console, &format!("\n{}", size_table(&size, device.is_simt()).trim_end()))?;
         document.sizes.push(size);
     }
-    print(&job, console, &format!("\n{}", table_notes(device.is_simt())))?;
+    print(&job, console, &format!("\n{}", table_notes(&job.modes, device.is_simt())))?;
     write(&job, &document, console)
 }
 

@@ -45,7 +45,7 @@ impl<'scope> Stream<'scope, '_> {
         &'scope self,
         from: &StreamBuffer<'scope, T>,
         range: Range<usize>,
-        to: &'scope mut impl WritableMemory<T>,
+        to: &'scope mut (impl PageLocked<T> + WritableMemory<T>),
         at: usize,
     ) -> Result<(), DeviceError> {
         self.check_locked(to)?;
