@@ -6,6 +6,7 @@
 #[path = "../support/fake.rs"]
 mod fake;
 mod kinds;
+mod mailbox;
 mod suite;
 
 use std::env;
@@ -39,7 +40,7 @@ fn main() {
 }
 
 fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
-    suite::TESTS.iter().chain(kinds::TESTS)
+    suite::TESTS.iter().chain(kinds::TESTS).chain(mailbox::TESTS)
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {

@@ -128,7 +128,7 @@ impl<T: Element> LockedBlock<T> {
         match &self.owner {
             Some(owner) => {
                 // SAFETY: `zeroed` or `registered` got the block from this backend by that name, and only `drop` gives it back.
-                // That it is mapped is known to the one caller, which asks it of `MappedMemory` alone.
+                // That it is mapped is known to the one caller, which asks it of `MappedMemory` and `Mailbox` alone.
                 let base = unsafe { owner.backend.device_address_of(owner.base)? };
                 Ok(base + (self.start.as_ptr() as usize - owner.base.as_ptr() as usize) as u64)
             }

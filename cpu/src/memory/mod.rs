@@ -7,6 +7,7 @@
 //! | [`MappedBuffer`] | yes | yes, over the link | the same, and the link's speed at every access |
 //! | [`WriteCombinedBuffer`] | yes | yes, over the link | the same; the CPU can only write it |
 //! | [`RegisteredBuffer`], [`RegisteredFile`] | yes | yes, over the link | pinning what is there, a file's pages too |
+//! | [`Mailbox`] | no | yes, while the CPU does | as mapped; both sides have atomic operations alone |
 //! | [`DeviceBuffer`] | yes | yes, at full speed | device memory |
 //!
 //! Asynchronous work happens in a [`scope`](crate::device::Device::scope), as threads do in [`std::thread::scope`]: what
@@ -16,6 +17,7 @@ mod block;
 mod budget;
 mod device;
 mod host;
+mod mailbox;
 mod pool;
 mod registered;
 mod scope;
@@ -27,6 +29,7 @@ pub use host::{
     HostBuffer, HostKind, MappedBuffer, MappedMemory, PageLocked, PageableBuffer, PinnedBuffer, WritableMemory,
     WriteCombinedBuffer,
 };
+pub use mailbox::Mailbox;
 pub use pool::PinnedPool;
 pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
 pub(crate) use scope::run_scope;
