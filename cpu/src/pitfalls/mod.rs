@@ -10,6 +10,7 @@
 //! | `copies` | asynchronous in name only, small copies, pinning for one copy |
 //! | `memory` | too much pinned, reading write-combined memory, registering twice |
 //! | `kernels` | zero-copy read again and again, the first run, comparing with NaN |
+//! | `polling` | a flag that overtakes its message |
 //! | `compiler` | what does not compile |
 
 mod compiler;
@@ -17,6 +18,7 @@ mod copies;
 mod kernels;
 mod memory;
 mod outcome;
+mod polling;
 
 use gpu::access::AccessError;
 use gpu::matmul::LaunchError;
@@ -47,7 +49,7 @@ pub fn all() -> impl Iterator<Item = &'static Pitfall> {
         .into_iter()
         .chain(&copies::ALL)
         .chain(&memory::ALL)
-        .chain([&kernels::REUSE, &kernels::NAN])
+        .chain([&kernels::REUSE, &kernels::NAN, &polling::WRITE_THEN_POLL])
         .chain(&compiler::ALL)
 }
 
