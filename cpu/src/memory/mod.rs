@@ -20,6 +20,7 @@ mod host;
 mod mailbox;
 mod pool;
 mod registered;
+mod resident;
 mod scope;
 mod staged;
 
@@ -32,6 +33,7 @@ pub use host::{
 pub use mailbox::Mailbox;
 pub use pool::PinnedPool;
 pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
+pub use resident::ResidentMemory;
 pub(crate) use scope::run_scope;
 pub use scope::{Mark, Stream, StreamBuffer};
 pub use staged::{Staging, StagingShape};
