@@ -3,6 +3,7 @@
 //!
 //! The fake needs a process of its own, because a driver is opened once per process: this binary starts itself again.
 
+mod cycles;
 #[path = "../support/fake.rs"]
 mod fake;
 mod kinds;
@@ -40,7 +41,7 @@ fn main() {
 }
 
 fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
-    suite::TESTS.iter().chain(kinds::TESTS).chain(mailbox::TESTS)
+    suite::TESTS.iter().chain(kinds::TESTS).chain(mailbox::TESTS).chain(cycles::TESTS)
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
