@@ -8,6 +8,7 @@ mod cycles;
 mod fake;
 mod kinds;
 mod mailbox;
+mod registered;
 mod suite;
 
 use std::env;
@@ -41,7 +42,7 @@ fn main() {
 }
 
 fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
-    suite::TESTS.iter().chain(kinds::TESTS).chain(mailbox::TESTS).chain(cycles::TESTS)
+    [suite::TESTS, kinds::TESTS, registered::TESTS, mailbox::TESTS, cycles::TESTS].into_iter().flatten()
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {
