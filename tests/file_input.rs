@@ -20,8 +20,27 @@ fn holds_on(selector: Selector) {
     let folder = tempfile::tempdir().unwrap();
     let trial = file_input::run(&device, folder.path(), BYTES).unwrap();
     trial.verdict().unwrap();
+    a_copy_would_be_noticed(&trial);
     assert_eq!(device.budget().used(), 0);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0, "the file is removed");
+}
+
+/// The verdict can fail: on a second copy, a short one too, on what stays, and on what the device saw.
+fn a_copy_would_be_noticed(trial: &file_input::Trial) {
+    let spoilt: [fn(&mut file_input::Trial); 7] = [
+        |it| it.memory[1].anonymous += it.bytes,
+        |it| it.memory[1].shared += it.bytes / 4,
+        |it| it.memory[1].peak = it.memory[0].total().max(it.memory[0].peak) + 2 * it.bytes,
+        |it| it.memory[2].file += it.bytes,
+        |it| it.pinned[2] += 1,
+        |it| it.mismatches = 1,
+        |it| it.mismatches_of_corrupted = 0,
+    ];
+    for (number, spoil) in spoilt.into_iter().enumerate() {
+        let mut trial = trial.clone();
+        spoil(&mut trial);
+        assert!(trial.verdict().is_err(), "{number}: {}", trial.table());
+    }
 }
 
 #[test]

@@ -50,14 +50,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What was found.
+#[derive(Clone)]
 pub struct Trial {
-    bytes: u64,
-    memory: [ResidentMemory; 3],
-    pinned: [u64; 3],
-    page_locking: Duration,
-    comparison: Duration,
-    mismatches: u32,
-    mismatches_of_corrupted: u32,
+    /// Of the file.
+    pub bytes: u64,
+    /// Before, during and after.
+    pub memory: [ResidentMemory; 3],
+    /// Bytes on the pinned account then.
+    pub pinned: [u64; 3],
+    /// How long mapping and page-locking took.
+    pub page_locking: Duration,
+    /// How long comparing took, with the launch and the wait.
+    pub comparison: Duration,
+    /// Words that differ from the pattern, which should be none.
+    pub mismatches: u32,
+    /// The same when one word does.
+    pub mismatches_of_corrupted: u32,
 }
 
 /// Makes the file, uses it, and removes it.
