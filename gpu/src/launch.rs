@@ -10,7 +10,11 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::device::{Dim3, Element, Global, GlobalMut, Gpu};
+use crate::device::{Dim3, Element, Global, GlobalMut, Gpu, SystemWords};
+
+mod mailbox;
+
+pub use mailbox::MailboxSlice;
 
 /// A kernel's typed handle. [`kernel`](crate::kernel) implements it beside the entry point, from the same declaration.
 ///
@@ -46,6 +50,8 @@ unsafe impl<T: Element> Arg for T {}
 unsafe impl<T: Element> Arg for Global<T> {}
 // SAFETY: as above.
 unsafe impl<T: Element> Arg for GlobalMut<T> {}
+// SAFETY: as above.
+unsafe impl Arg for SystemWords {}
 const _: () = assert!(size_of::<Global<u8>>() == 8, "a device address has 64 bits, and so must a pointer of the host");
 
 /// The parameters of a kernel, as the driver wants them: an array of pointers, one to each value.

@@ -3,10 +3,13 @@
 //!
 //! The fake needs a process of its own, because a driver is opened once per process: this binary starts itself again.
 
+mod cycles;
 #[path = "../support/fake.rs"]
 mod fake;
 mod kinds;
+mod mailbox;
 mod managed;
+mod registered;
 mod suite;
 
 use std::env;
@@ -41,7 +44,7 @@ fn main() {
 }
 
 fn tests() -> impl Iterator<Item = &'static (&'static str, suite::Test)> {
-    suite::TESTS.iter().chain(kinds::TESTS).chain(managed::TESTS)
+    [suite::TESTS, kinds::TESTS, managed::TESTS, registered::TESTS, mailbox::TESTS, cycles::TESTS].into_iter().flatten()
 }
 
 fn on_device(name: &str, selector: Selector) -> Vec<Trial> {

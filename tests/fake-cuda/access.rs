@@ -1,5 +1,8 @@
 //! What the `access_…` kernels of `gpu` do: they touch memory in several ways, with the pattern that `bandwidth` checks.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
 use crate::error;
 use crate::state::State;
 
@@ -37,11 +40,22 @@ pub fn run(state: &mut State, name: &str, threads: usize, arguments: &[u64]) -> 
             store(state, name, to, &words)
         }
         ("access_check", &[from, mismatches, words, seed]) => {
-            let words = load(state, name, from, words as usize)?;
-            let differs = |&(index, word): &(usize, u32)| word != pattern(index, seed as u32);
-            let wrong = words.into_iter().enumerate().filter(differs).count() as u32;
+            let from = place(state, name, from, words as usize)? as *const u32;
+            // SAFETY: `place` found so many words in a live allocation, aligned, and the kernel's contract is that nobody
+            // writes them. Where they are and not in a copy, so that whoever counts memory does not count it twice.
+            let words = unsafe { std::slice::from_raw_parts(from, words as usize) };
+            let differs = |&(index, &word): &(usize, &u32)| word != pattern(index, seed as u32);
+            let wrong = words.iter().enumerate().filter(differs).count() as u32;
             let before = load(state, name, mismatches, 1)?[0];
             store(state, name, mismatches, &[before.wrapping_add(wrong)])
+        }
+        ("access_mailbox", &[words, message, rounds, release, patience]) => {
+            let bytes = 4 * (MESSAGE + message as u32 as usize);
+            let place = place(state, name, words, bytes / 4)? as *const AtomicU32;
+            // SAFETY: `place` found so many words in a live allocation, aligned; all who touch them do so atomically.
+            let words = unsafe { std::slice::from_raw_parts(place, bytes / 4) };
+            mailbox(words, rounds as u32, release as u32 != 0, Duration::from_nanos(patience));
+            Ok(())
         }
         ("access_chase", &[from, end, steps]) => {
             let mut at = 0;
@@ -51,6 +65,42 @@ pub fn run(state: &mut State, name: &str, threads: usize, arguments: &[u64]) -> 
             store(state, name, end, &[at])
         }
         _ => Ok(()),
+    }
+}
+
+/// Where the kernel's flag, the CPU's answer and the message are in a mailbox, and the answer that ends the kernel; as in
+/// `gpu::access::mailbox`.
+const FLAG: usize = 0;
+const ANSWER: usize = 32;
+const MESSAGE: usize = 64;
+const STOP: u32 = u32::MAX;
+
+/// Sends messages while another thread of the program polls; this one is in a call that waits. A flag without release
+/// overtakes its message by as much as it may: until it was answered.
+fn mailbox(words: &[AtomicU32], rounds: u32, release: bool, patience: Duration) {
+    for round in 1..=rounds {
+        let send = || {
+            let message = words[MESSAGE..].iter().enumerate();
+            message.for_each(|(index, word)| word.store(pattern(index, round), Ordering::Relaxed));
+        };
+        if release {
+            send();
+        }
+        words[FLAG].store(round, Ordering::Release);
+        let started = Instant::now();
+        let is_answered = loop {
+            match words[ANSWER].load(Ordering::Acquire) {
+                answer if answer == round => break true,
+                answer if answer == STOP || started.elapsed() > patience => break false,
+                _ => std::thread::yield_now(),
+            }
+        };
+        if !release {
+            send();
+        }
+        if !is_answered {
+            return;
+        }
     }
 }
 

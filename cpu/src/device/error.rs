@@ -1,5 +1,7 @@
 //! What can go wrong between the host and a device.
 
+use std::time::Duration;
+
 use bytesize::ByteSize;
 
 use super::kernels::KernelFileError;
@@ -128,6 +130,19 @@ pub enum DeviceError {
         elements: usize,
         /// Elements of the buffer.
         len: usize,
+    },
+    /// Nobody wrote what was waited for.
+    #[error(
+        "word {word} of a mailbox was still {found} after {waited:.1?}; the kernel that was to write it failed, has not \
+         begun, or waits for an answer: look at the error of its scope, or wait longer"
+    )]
+    NoAnswer {
+        /// Which word.
+        word: usize,
+        /// What it held.
+        found: u32,
+        /// How long it was polled.
+        waited: Duration,
     },
     /// A copy between buffers of different lengths.
     #[error("a copy of {from} elements into a buffer of {to}; both sides must have the same length")]

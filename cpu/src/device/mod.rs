@@ -51,7 +51,7 @@ pub use kernels::{KernelFileError, KernelSource};
 pub use select::Selector;
 
 use crate::memory::{
-    DeviceBuffer, HostBuffer, ManagedBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory,
+    DeviceBuffer, HostBuffer, Mailbox, ManagedBuffer, MappedBuffer, PinnedBudget, PinnedBuffer, RefusedMemory,
     RegisterFileError, RegisteredBuffer, RegisteredFile, Staging, StagingShape, Stream, WriteCombinedBuffer, run_scope,
 };
 
@@ -167,6 +167,14 @@ impl Device {
     /// As [`mapped`](Self::mapped).
     pub fn write_combined<T: Element>(&self, len: usize) -> Result<WriteCombinedBuffer<T>, DeviceError> {
         WriteCombinedBuffer::zeroed(&self.backend, &self.budget, len)
+    }
+
+    /// Mapped page-locked words that the CPU and kernels use at the same time, through atomic operations alone; zeroed.
+    ///
+    /// # Errors
+    /// As [`mapped`](Self::mapped).
+    pub fn mailbox(&self, words: usize) -> Result<Mailbox, DeviceError> {
+        Mailbox::zeroed(&self.backend, &self.budget, words)
     }
 
     /// Page-locks and maps memory that is there already. The memory belongs to the buffer until

@@ -164,7 +164,7 @@ impl<T: Element> HostBlock<T> {
             Some(Owner { origin: Origin::Managed(_), .. }) => Ok(self.start.as_ptr() as usize as u64),
             Some(owner) => {
                 // SAFETY: `zeroed` or `registered` got the block from this backend by that name, and only `drop` gives it back.
-                // That it is mapped is known to the one caller, which asks it of `MappedMemory` alone.
+                // That it is mapped is known to the one caller, which asks it of `MappedMemory` and `Mailbox` alone.
                 let base = unsafe { owner.backend.device_address_of(owner.base)? };
                 Ok(base + (self.start.as_ptr() as usize - owner.base.as_ptr() as usize) as u64)
             }

@@ -8,6 +8,7 @@
 //! | [`WriteCombinedBuffer`] | yes | yes, over the link | the same; the CPU can only write it |
 //! | [`RegisteredBuffer`], [`RegisteredFile`] | yes | yes, over the link | pinning what is there, a file's pages too |
 //! | [`ManagedBuffer`] | no | yes, each page at full speed once it has migrated | a fault for each page that is elsewhere |
+//! | [`Mailbox`] | no | yes, while the CPU does | as mapped; both sides have atomic operations alone |
 //! | [`DeviceBuffer`] | yes | yes, at full speed | device memory |
 //!
 //! Asynchronous work happens in a [`scope`](crate::device::Device::scope), as threads do in [`std::thread::scope`]: what
@@ -17,9 +18,11 @@ mod block;
 mod budget;
 mod device;
 mod host;
+mod mailbox;
 mod managed;
 mod pool;
 mod registered;
+mod resident;
 mod scope;
 mod staged;
 
@@ -29,9 +32,11 @@ pub use host::{
     HostBuffer, HostKind, MappedBuffer, MappedMemory, PageLocked, PageableBuffer, PinnedBuffer, WritableMemory,
     WriteCombinedBuffer,
 };
+pub use mailbox::Mailbox;
 pub use managed::{Advice, Location, ManagedBuffer, ManagedExceeded, ManagedPart};
 pub use pool::PinnedPool;
 pub use registered::{RefusedMemory, RegisterFileError, RegisteredBuffer, RegisteredFile};
+pub use resident::ResidentMemory;
 pub(crate) use scope::run_scope;
 pub use scope::{Mark, Stream, StreamBuffer, StreamManaged};
 pub use staged::{Staging, StagingShape};

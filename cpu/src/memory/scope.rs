@@ -13,6 +13,7 @@
 //! does not see is checked when it is used, and is an error then: memory of another [`Device`](crate::device::Device), and
 //! a kernel launched on one stream over slices of another.
 
+mod mailbox;
 mod managed;
 mod ranges;
 
@@ -26,6 +27,7 @@ use std::time::Duration;
 use gpu::device::{Dim3, Element};
 use gpu::launch::{Args, DeviceSlice, DeviceSliceMut, Domain, Kernel, Launch};
 
+use super::block::HostBlock;
 use super::device::DeviceBuffer;
 use super::host::{MappedMemory, PageLocked, WritableMemory};
 use super::staged::Staging;
@@ -319,7 +321,7 @@ impl<'scope> Stream<'scope, '_> {
         &'scope self,
         buffer: &'scope impl MappedMemory<T>,
     ) -> Result<DeviceSlice<'scope, T>, DeviceError> {
-        let address = self.mapped_address(buffer)?;
+        let address = self.mapped_address(buffer.block())?;
         // SAFETY: the memory is mapped, so says its type, at the address that its own device told for it. It is borrowed for
         // `'scope`: nobody writes or frees it before `run_scope` has waited for this domain's work.
         Ok(unsafe { DeviceSlice::from_raw_in(self.domain, address, buffer.block().as_slice().len()) })
@@ -333,15 +335,14 @@ impl<'scope> Stream<'scope, '_> {
         &'scope self,
         buffer: &'scope mut (impl MappedMemory<T> + WritableMemory<T>),
     ) -> Result<DeviceSliceMut<'scope, T>, DeviceError> {
-        let address = self.mapped_address(buffer)?;
+        let address = self.mapped_address(buffer.block())?;
         // SAFETY: as in `map`, and borrowed alone, so nobody reads it either.
         Ok(unsafe { DeviceSliceMut::from_raw_in(self.domain, address, buffer.block().as_slice().len()) })
     }
 
     /// The driver tells the address that the memory has for the context that is current. Asked on behalf of another device
     /// it could be another one, so only the device that mapped the memory uses it.
-    fn mapped_address<T: Element>(&self, buffer: &impl MappedMemory<T>) -> Result<u64, DeviceError> {
-        let block = buffer.block();
+    fn mapped_address<T: Element>(&self, block: &HostBlock<T>) -> Result<u64, DeviceError> {
         if !block.belongs_to(self.device) {
             return Err(self.foreign(block.owner()));
         }

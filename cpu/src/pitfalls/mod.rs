@@ -11,6 +11,7 @@
 //! | `memory` | too much pinned, reading write-combined memory, registering twice |
 //! | `managed` | managed memory without prefetches |
 //! | `kernels` | zero-copy read again and again, the first run, comparing with NaN |
+//! | `polling` | a flag that overtakes its message |
 //! | `compiler` | what does not compile |
 
 mod compiler;
@@ -19,6 +20,7 @@ mod kernels;
 mod managed;
 mod memory;
 mod outcome;
+mod polling;
 
 use gpu::access::AccessError;
 use gpu::matmul::LaunchError;
@@ -49,7 +51,7 @@ pub fn all() -> impl Iterator<Item = &'static Pitfall> {
         .into_iter()
         .chain(&copies::ALL)
         .chain(&memory::ALL)
-        .chain([&kernels::REUSE, &managed::WITHOUT_PREFETCH, &kernels::NAN])
+        .chain([&kernels::REUSE, &managed::WITHOUT_PREFETCH, &kernels::NAN, &polling::WRITE_THEN_POLL])
         .chain(&compiler::ALL)
 }
 

@@ -1,7 +1,11 @@
 //! The safe way to launch the access kernels: lengths are checked, the grid is the caller's.
 
+mod mailbox;
+
 use core::fmt;
 use std::vec::Vec;
+
+pub use mailbox::Flag;
 
 use super::{chase, check, copy, pattern, random, read, spin, strided, write};
 use crate::device::Dim3;

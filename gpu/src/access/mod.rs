@@ -12,6 +12,7 @@
 //! | [`random`] | every word once, in a scrambled order |
 //! | [`chase`] | one word, which says where the next one is: pure latency |
 //! | [`check`] | compares with the pattern and counts what differs |
+//! | [`mailbox`] | host memory that the CPU polls meanwhile: a message, then a flag |
 //! | [`spin`] | nothing: holds the stream while the host fills it |
 
 pub mod chase;
@@ -19,6 +20,7 @@ pub mod check;
 pub mod copy;
 #[cfg(not(target_os = "cuda"))]
 mod host;
+pub mod mailbox;
 pub mod random;
 pub mod read;
 pub mod spin;
@@ -26,7 +28,7 @@ pub mod strided;
 pub mod write;
 
 #[cfg(not(target_os = "cuda"))]
-pub use host::{Access, AccessError, Grid, cycle, pattern_sum};
+pub use host::{Access, AccessError, Flag, Grid, cycle, pattern_sum};
 
 use crate::device::Gpu;
 

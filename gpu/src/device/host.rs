@@ -5,9 +5,10 @@ use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Instant;
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, SystemWords, Word};
 
 /// What a thread asks of whoever schedules it.
 pub trait Scheduler {
@@ -81,6 +82,27 @@ impl Gpu for HostThread<'_> {
     unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32 {
         // SAFETY: the caller's: the element is inside the allocation, aligned, and touched by atomic operations alone.
         unsafe { AtomicU32::from_ptr(to.0.add(index)) }.fetch_add(value, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    unsafe fn store_release_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: the caller's: the word is inside the allocation, aligned, and `SystemWords` are touched by atomic operations
+        // alone.
+        unsafe { AtomicU32::from_ptr(to.0.add(index)) }.store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    unsafe fn store_relaxed_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(to.0.add(index)) }.store(value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    unsafe fn load_acquire_system(self, from: SystemWords, index: usize) -> u32 {
+        // Who loads with acquire waits for another thread of the operating system, which may need this core to answer.
+        thread::yield_now();
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(from.0.add(index)) }.load(Ordering::Acquire)
     }
 
     #[inline(always)]

@@ -68,6 +68,24 @@ impl<T: Element> GlobalMut<T> {
     }
 }
 
+/// Words of host memory that the CPU reads and writes while the kernel works. Only loads and stores at system scope reach
+/// them: there is no ordinary access, which would be a data race, and no read-modify-write, which over PCI Express is not
+/// atomic against the CPU.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct SystemWords(pub(super) *mut u32);
+
+impl SystemWords {
+    /// The words at a device address. Only a kernel that runs on that device can use it.
+    pub const fn at(address: u64) -> Self {
+        Self(address as usize as *mut u32)
+    }
+}
+
+// SAFETY: an address and nothing else; dereferencing it is `Gpu`'s business and unsafe there.
+unsafe impl Send for SystemWords {}
+// SAFETY: as above.
+unsafe impl Sync for SystemWords {}
 // SAFETY: an address and nothing else; dereferencing it is `Gpu`'s business and unsafe there.
 unsafe impl<T: Element> Send for Global<T> {}
 // SAFETY: as above.

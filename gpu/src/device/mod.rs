@@ -18,7 +18,7 @@ mod nvptx;
 #[cfg(feature = "rust-cuda")]
 mod rust_cuda;
 
-pub use memory::{Element, Global, GlobalMut, Shared, Word};
+pub use memory::{Element, Global, GlobalMut, Shared, SystemWords, Word};
 #[cfg(all(target_os = "cuda", not(feature = "rust-cuda")))]
 pub use nvptx::{NvptxThread as DeviceThread, trap};
 #[cfg(feature = "rust-cuda")]
@@ -126,6 +126,26 @@ pub trait Gpu: Copy {
     /// `index` is inside the allocation, which is device memory, and the element is touched only by atomic operations during
     /// the launch. Over PCI Express an addition to host memory is not atomic against the host.
     unsafe fn atomic_add(self, to: GlobalMut<u32>, index: usize, value: u32) -> u32;
+
+    /// Writes word `index` so that everything that this thread wrote before, and what other threads wrote before a barrier
+    /// that this one has passed, is seen by whoever reads the value with acquire: on this device, another, or the CPU.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation.
+    unsafe fn store_release_system(self, to: SystemWords, index: usize, value: u32);
+
+    /// Writes word `index` whole and orders nothing: other processors may see it before what was written earlier.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation.
+    unsafe fn store_relaxed_system(self, to: SystemWords, index: usize, value: u32);
+
+    /// Reads word `index`; what is read or written later comes after everything that whoever wrote the value with release
+    /// did before.
+    ///
+    /// # Safety
+    /// `index` is inside the allocation.
+    unsafe fn load_acquire_system(self, from: SystemWords, index: usize) -> u32;
 
     /// A clock that all threads share, in nanoseconds. Its steps may be as coarse as a microsecond.
     fn nanoseconds(self) -> u64;

@@ -6,7 +6,7 @@
 use core::arch::{asm, global_asm, nvptx};
 use core::mem::{MaybeUninit, size_of};
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, SystemWords, Word};
 
 global_asm!(".extern .shared .align 128 .b8 dynamic_shared[];");
 
@@ -95,6 +95,40 @@ impl Gpu for NvptxThread {
                 options(nostack, preserves_flags));
         }
         before
+    }
+
+    // Assembly, because LLVM's scopes are out of stable Rust's reach. Not `nomem`, so that LLVM moves no access to memory
+    // across it.
+    #[inline(always)]
+    unsafe fn store_release_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe {
+            let address = to.0.add(index);
+            asm!("st.release.sys.global.u32 [{0}], {1};", in(reg64) address, in(reg32) value,
+                options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_relaxed_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe {
+            let address = to.0.add(index);
+            asm!("st.relaxed.sys.global.u32 [{0}], {1};", in(reg64) address, in(reg32) value,
+                options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_acquire_system(self, from: SystemWords, index: usize) -> u32 {
+        let value;
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe {
+            let address = from.0.add(index);
+            asm!("ld.acquire.sys.global.u32 {0}, [{1}];", out(reg32) value, in(reg64) address,
+                options(nostack, preserves_flags));
+        }
+        value
     }
 
     #[inline(always)]

@@ -11,7 +11,7 @@ use core::mem::size_of;
 
 use cuda_std::{GpuFloat, thread};
 
-use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, Word};
+use super::{Dim3, Element, Global, GlobalMut, Gpu, Shared, SystemWords, Word};
 
 unsafe extern "C" {
     /// The block's dynamic shared memory. `cuda_std::shared::dynamic_shared_mem` declares its own with a length of 16
@@ -85,6 +85,24 @@ impl Gpu for RustCudaThread {
     }
 
     #[inline(always)]
+    unsafe fn store_release_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe { store_release_system(to.0.add(index), value) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_relaxed_system(self, to: SystemWords, index: usize, value: u32) {
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe { store_relaxed_system(to.0.add(index), value) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_acquire_system(self, from: SystemWords, index: usize) -> u32 {
+        // SAFETY: the caller's: the word is inside the allocation, which is aligned.
+        unsafe { load_acquire_system(from.0.add(index)) }
+    }
+
+    #[inline(always)]
     fn nanoseconds(self) -> u64 {
         global_timer()
     }
@@ -134,6 +152,29 @@ unsafe fn atomic_add(to: *mut u32, value: u32) -> u32 {
 
 #[cfg(target_os = "cuda")]
 #[inline(always)]
+unsafe fn store_release_system(to: *mut u32, value: u32) {
+    // SAFETY: the caller's: an aligned word of an allocation.
+    unsafe { core::arch::asm!("st.release.sys.global.u32 [{0}], {1};", in(reg64) to, in(reg32) value) };
+}
+
+#[cfg(target_os = "cuda")]
+#[inline(always)]
+unsafe fn store_relaxed_system(to: *mut u32, value: u32) {
+    // SAFETY: the caller's: an aligned word of an allocation.
+    unsafe { core::arch::asm!("st.relaxed.sys.global.u32 [{0}], {1};", in(reg64) to, in(reg32) value) };
+}
+
+#[cfg(target_os = "cuda")]
+#[inline(always)]
+unsafe fn load_acquire_system(from: *const u32) -> u32 {
+    let value;
+    // SAFETY: the caller's: an aligned word of an allocation.
+    unsafe { core::arch::asm!("ld.acquire.sys.global.u32 {0}, [{1}];", out(reg32) value, in(reg64) from) };
+    value
+}
+
+#[cfg(target_os = "cuda")]
+#[inline(always)]
 fn global_timer() -> u64 {
     let now;
     // SAFETY: reads a special register.
@@ -143,6 +184,21 @@ fn global_timer() -> u64 {
 
 #[cfg(not(target_os = "cuda"))]
 unsafe fn atomic_add(_: *mut u32, _: u32) -> u32 {
+    unreachable!("this implementation runs on a GPU alone")
+}
+
+#[cfg(not(target_os = "cuda"))]
+unsafe fn store_release_system(_: *mut u32, _: u32) {
+    unreachable!("this implementation runs on a GPU alone")
+}
+
+#[cfg(not(target_os = "cuda"))]
+unsafe fn store_relaxed_system(_: *mut u32, _: u32) {
+    unreachable!("this implementation runs on a GPU alone")
+}
+
+#[cfg(not(target_os = "cuda"))]
+unsafe fn load_acquire_system(_: *const u32) -> u32 {
     unreachable!("this implementation runs on a GPU alone")
 }
 

@@ -24,7 +24,7 @@ unsafe extern "C" fn fake_cuda_configure(config: *const c_char) -> i32 {
     }
 }
 
-/// The log so far, a line per event. Valid until the next call of this function.
+/// The log so far, a line per event; nothing if it goes to a file. Valid until the next call of this function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fake_cuda_log() -> *const c_char {
     static LAST: Mutex<Option<CString>> = Mutex::new(None);
