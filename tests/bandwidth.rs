@@ -222,9 +222,12 @@ fn what_was_found_is_kept_for_advice() {
     let run = simt(&[]);
     assert!(run.stdout.contains(file.to_str().unwrap()), "{}", run.stdout);
     let kept: cpu::bandwidth::parameters::Parameters = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    assert_eq!((kept.version, &*kept.device), (1, "CPU"));
-    assert_eq!(kept.costs.len(), 4 * 5, "four kinds, 4 KiB to 1 MiB");
+    assert_eq!((kept.version, &*kept.device), (2, "CPU"));
+    assert_eq!(kept.costs.len(), 6 * 5, "six kinds, 4 KiB to 1 MiB");
     assert_eq!((kept.kernels.len(), kept.cpu.len()), (4, 5));
+    let kernels = gpu::matmul::MatmulKernel::ALL.len();
+    assert!(kept.products.len() >= 2 * kernels, "on the device and mapped, the smallest extent at least");
+    assert!(kept.launch_and_wait_ms.is_some() && kept.copy_launch_and_wait_ms.is_some());
 }
 
 #[test]
