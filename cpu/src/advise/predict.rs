@@ -203,8 +203,14 @@ fn moving_ms(job: &Job, machine: &Machine, memory: &str) -> Option<f64> {
 fn allocation_ms(job: &Job, machine: &Machine, strategy: Strategy) -> (f64, f64) {
     let kinds = [strategy.input(), strategy.output()].map(Strategy::as_allocated);
     let inputs = job.input_bytes.iter().map(|&bytes| (kinds[0], bytes));
+    let own = inputs.chain([(kinds[1], job.output_bytes)]);
+    // Registered memory is ordinary memory first.
+    let ordinary = (strategy == Strategy::Registered).then(|| {
+        let all = job.input_bytes.iter().copied().chain([job.output_bytes]);
+        all.map(|bytes| (Strategy::Pageable.name(), bytes))
+    });
     let staging = (strategy == Strategy::Staged).then_some((Strategy::Pinned.name(), machine.parameters.staging_bytes));
-    let buffers = inputs.chain([(kinds[1], job.output_bytes)]).chain(staging).filter(|(_, bytes)| *bytes > 0);
+    let buffers = own.chain(ordinary.into_iter().flatten()).chain(staging).filter(|(_, bytes)| *bytes > 0);
     buffers
         .filter_map(|(kind, bytes)| machine.allocation_ms(kind, bytes))
         .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))

@@ -49,6 +49,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
             reasons.push(winner(job, best, fitting.get(1).copied()));
             reasons.extend(fitting.get(1).and_then(|second| decides(job, best, second)));
             reasons.push(largest_part(best));
+            reasons.extend(once_there(best, &fitting, fastest_run));
         }
     }
     if let (Some(pageable), Some(pinned)) = (find(Strategy::Pageable), find(Strategy::Pinned)) {
@@ -103,7 +104,7 @@ fn decides(job: &Job, best: &Prediction, second: &Prediction) -> Option<String> 
     let (name, ours, theirs) = parts.max_by(|one, other| (one.2 - one.1).total_cmp(&(other.2 - other.1)))?;
     let ahead = second.all_ms / best.all_ms.max(f64::MIN_POSITIVE) >= TIE;
     ahead.then(|| {
-        format!("What decides is {name}: {} over all, {} with {}.", ms(ours), ms(theirs), second.strategy.name())
+        format!("What decides: {name}, {} over all against {} with {}.", ms(ours), ms(theirs), second.strategy.name())
     })
 }
 
@@ -116,6 +117,17 @@ fn largest_part(best: &Prediction) -> String {
         ms(time),
         100.0 * time / best.run_ms.max(f64::MIN_POSITIVE)
     )
+}
+
+/// What wins where the buffers are there already, if that is another.
+fn once_there(best: &Prediction, fitting: &[&Prediction], fastest_run: Option<Strategy>) -> Option<String> {
+    let run = fitting.iter().find(|one| Some(one.strategy) == fastest_run && one.strategy != best.strategy)?;
+    Some(format!(
+        "Where the buffers are there already, {} is predicted to be the fastest: {} a run against {}.",
+        run.strategy.name(),
+        ms(run.run_ms),
+        ms(best.run_ms)
+    ))
 }
 
 /// The first run at which the dearer setup has been earned.

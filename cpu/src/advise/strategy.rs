@@ -17,7 +17,7 @@ pub enum Strategy {
     Mapped,
     /// Copies from write-combined memory, to page-locked memory.
     WriteCombined,
-    /// Copies from and to memory that is there already and is page-locked afterwards.
+    /// Copies from and to ordinary memory that is page-locked afterwards.
     Registered,
 }
 

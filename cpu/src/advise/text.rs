@@ -35,7 +35,7 @@ pub fn notes() -> &'static str {
     "Everything in the table is predicted by a model, not measured. allocate, free: the host buffers, once. write, read: one \
      thread of the CPU on the input and the output. run: all but these two, with launching and waiting. The column after it: \
      all runs with allocating and freeing. write-combined: input in write-combined, output in pinned memory. registered: \
-     memory that is there already, page-locked afterwards."
+     ordinary memory, page-locked afterwards; where it is there already, less is to be allocated."
 }
 
 /// Predicted beside measured.

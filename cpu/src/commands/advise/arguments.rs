@@ -28,25 +28,25 @@ named defaults. Exit status: 0 if there is advice, 1 if there is none, 2 if the 
 pub struct Arguments {
     /// Bytes of each buffer that goes to the device, such as 64MiB or 8MB,1MB
     #[arg(long = "in", value_name = "SIZE[,SIZE…]", value_delimiter = ',', value_parser = bytes)]
-    #[arg(allow_negative_numbers = true, conflicts_with_all = ["matmul", "from"])]
+    #[arg(allow_negative_numbers = true, conflicts_with = "matmul")]
     input: Vec<u64>,
 
     /// Bytes that come back [default: 0]
     #[arg(long = "out", value_name = "SIZE", value_parser = bytes, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["matmul", "from"])]
+    #[arg(conflicts_with = "matmul")]
     output: Option<u64>,
 
     /// How often the kernel reads each byte of the input, on average [default: 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with_all = ["matmul", "from"])]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "matmul")]
     reads: Option<f64>,
 
     /// In which order the kernel reads [default: sequential]
-    #[arg(long, value_enum, conflicts_with_all = ["matmul", "from"])]
+    #[arg(long, value_enum, conflicts_with = "matmul")]
     pattern: Option<Pattern>,
 
     /// Floating-point operations of the kernel, such as 1e9 [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["kernel_ms", "matmul", "from"])]
+    #[arg(conflicts_with_all = ["kernel_ms", "matmul"])]
     flops: Option<f64>,
 
     /// How fast the kernel computes, in TFLOP/s [default: as fast as the best matrix product on the machine]
@@ -54,11 +54,11 @@ pub struct Arguments {
     tflops: Option<f64>,
 
     /// The kernel's time on device memory, in ms, where it is known
-    #[arg(long, value_name = "MS", allow_negative_numbers = true, conflicts_with_all = ["matmul", "from"])]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, conflicts_with = "matmul")]
     kernel_ms: Option<f64>,
 
     /// A matrix product instead: M = N = K, or M×N×K
-    #[arg(long, value_name = "N|MxNxK", value_parser = product, conflicts_with = "from")]
+    #[arg(long, value_name = "N|MxNxK", value_parser = product)]
     matmul: Option<Shape>,
 
     /// Which kernel of the product; auto is the fastest

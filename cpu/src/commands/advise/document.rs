@@ -69,6 +69,9 @@ impl fmt::Display for Document {
         if let Some(note) = &self.note {
             writeln!(f, "{}", wrapped(note, "note     "))?;
         }
+        if self.machine.parameters.device_memory_bytes.is_none() {
+            writeln!(f, "{}", wrapped(NO_LINK, "note     "))?;
+        }
         for Advice { job, shape, predictions, recommendation, comparison } in &self.jobs {
             writeln!(f, "{}\n", wrapped(&described(job, shape.as_deref(), &self.machine), "job      "))?;
             writeln!(f, "{}", text::predictions(predictions, job.repeats))?;
@@ -82,6 +85,10 @@ impl fmt::Display for Document {
         write!(f, "\n{}", wrapped(text::notes(), ""))
     }
 }
+
+/// Of simt.
+const NO_LINK: &str = "no link lies between a CPU and itself: this is advice for simt, not for a GPU; --machine t4, a100 or \
+                       h200 takes the figures of one";
 
 /// The job in a sentence.
 fn described(job: &Job, shape: Option<&str>, machine: &Machine) -> String {

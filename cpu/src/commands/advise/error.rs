@@ -23,6 +23,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A report of `matmul` and a job.
+    #[error("--from {} is a report of matmul, which gives the jobs; leave out --in, --out and --matmul", path.display())]
+    TwoJobs {
+        /// The file.
+        path: PathBuf,
+    },
     /// A report of `bandwidth` and a machine.
     #[error("--from {} is a report of bandwidth, which gives the machine; leave out --machine", path.display())]
     TwoMachines {
@@ -70,6 +76,7 @@ impl Error {
             self,
             Self::NoJob
                 | Self::MachineWithoutJob { .. }
+                | Self::TwoJobs { .. }
                 | Self::TwoMachines { .. }
                 | Self::Job(_)
                 | Self::TwoDocumentsOnStandardOutput

@@ -40,6 +40,9 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
 fn advise(arguments: &Arguments) -> Result<Document, Error> {
     let report = arguments.from.as_deref().map(Report::read).transpose()?;
     match (report, &arguments.from) {
+        (Some(Report::Matmul { .. }), Some(path)) if arguments.describes_job() => {
+            Err(Error::TwoJobs { path: path.clone() })
+        }
         (Some(Report::Matmul { device, sizes }), _) => {
             let (machine, note) = of_report(arguments, &device)?;
             let advices = sizes.into_iter().map(|measured| of_measured(arguments, &machine, measured));

@@ -19,6 +19,7 @@ Examples:
   cargo run -p cpu -- matmul --device simt          on the CPU, although there is a GPU
   cargo run -p cpu -- matmul --mode pinned --iters 50 --json report.json
   cargo run -p cpu -- matmul --a a.npy --b b.npy --out c.npy
+  cargo run -p cpu -- matmul --explain              predicted beside measured, after `bandwidth`
 
 Exit status: 0 if everything was done and every result verified (or --verify off),
 1 if something failed or a result is wrong, 2 if the arguments make no sense.";
