@@ -102,6 +102,8 @@ fn is_whole(document: &Value, sizes: usize, sweep: usize) {
     assert_eq!((count("grid_read", "mapped"), count("grid_write", "mapped")), (sweep, sweep));
     assert_eq!((count("reuse_in_place", "mapped"), count("reuse_copied", "mapped")), (5, 5));
     assert_eq!((count("small_in_place", "mapped"), count("small_copied", "mapped")), (3, 3));
+    let kernels = gpu::matmul::MatmulKernel::ALL.len();
+    assert!(count("product", "device") >= kernels && count("product", "mapped") >= kernels, "each kernel on each");
     for one in measurements {
         let samples = one["time_ms"]["samples"].as_array().unwrap();
         assert!(samples.len() >= 5, "{one}");

@@ -67,9 +67,11 @@ impl Named {
         match self {
             Self::H200 => &[
                 "docs/perf-log.md and the table in README.md, 2026-12-01, one H200 on PCIe 5.0 x16, 16 host cores: copies, \
-                 zero-copy kernels, products, allocation",
-                "product of 256 on mapped memory, random access: derived (the link's rate; a sector of 32 bytes a word)",
-                "one thread of that host: reads 5.8 GB/s of pinned and 5.3 of write-combined memory, copies at about 7",
+                 zero-copy kernels (read 51.2, write 52.5, both 78 GB/s), products, device memory (4.2 TB/s both ways)",
+                "the same: page-locking and freeing 256 MiB 160 ms in sum, registering it 17; ordinary memory by the column \
+                 allocate; one thread of that host reads 5.8 GB/s of pinned and 5.3 of write-combined memory, copies at 7",
+                "not measured, derived: the product of 256 (by rates), random access (a sector of 32 bytes for each word), \
+                 freeing ordinary memory",
             ],
             Self::A100 => &[
                 "pinned copies, device memory: github.com/jdh4/della-gpu-A100, README.md, A100-PCIE-40GB, bandwidthTest",

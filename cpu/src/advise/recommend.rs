@@ -56,6 +56,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
         reasons.push(pinning(pageable, pinned, pinning_pays_from_run));
     }
     reasons.extend(reads(job, find(Strategy::Mapped), find(Strategy::Pinned), crossover));
+    reasons.extend(assumed(job, machine));
     reasons.extend(missing(all));
     Recommendation {
         strategy: fitting.first().map(|one| one.strategy),
@@ -119,9 +120,10 @@ fn largest_part(best: &Prediction) -> String {
     )
 }
 
-/// What wins where the buffers are there already, if that is another.
+/// What wins where the buffers are there already, if that is another and by more than a tie.
 fn once_there(best: &Prediction, fitting: &[&Prediction], fastest_run: Option<Strategy>) -> Option<String> {
     let run = fitting.iter().find(|one| Some(one.strategy) == fastest_run && one.strategy != best.strategy)?;
+    (best.run_ms >= TIE * run.run_ms).then_some(())?;
     Some(format!(
         "Where the buffers are there already, {} is predicted to be the fastest: {} a run against {}.",
         run.strategy.name(),
@@ -207,6 +209,19 @@ fn reads(
                 .into()
         }
     })
+}
+
+/// What the model had to assume of the job's kernel, because the machine's parameters do not have it.
+pub fn assumed(job: &Job, machine: &Machine) -> Option<String> {
+    let Compute::Product { kernel, flops, kernel_ms: None } = job.compute else { return None };
+    if machine.product_ms(kernel, "device", flops).is_some() {
+        return None;
+    }
+    let (rate, best) = machine.best_tflop_per_s()?;
+    Some(format!(
+        "Kernel {kernel} is not among the figures of this machine: it is taken to be as fast as {best}, {} TFLOP/s.",
+        number(rate)
+    ))
 }
 
 /// What does not fit, and what is not there.

@@ -188,6 +188,17 @@ fn a_machine_that_was_hardly_measured_says_so() {
 }
 
 #[test]
+fn a_kernel_that_was_not_measured_is_assumed_and_said() {
+    let job = Job::product(MatmulKernel::Naive, Shape::new(1000, 1000, 1000).unwrap());
+    let machine = made_up();
+    let all = predict(&job, &machine).unwrap();
+    close(of(&all, Strategy::Pinned).kernel_ms, 1.0);
+    let text = recommend(&job, &machine, &all).reasons.join(" ");
+    assert!(text.contains("Kernel naive is not among") && text.contains("as fast as tiled, 2.00 TFLOP/s"), "{text}");
+    assert_eq!(assumed(&job, &Machine::named(Named::H200)), None);
+}
+
+#[test]
 fn named_machines_are_found_by_their_devices() {
     for (device, machine) in [
         ("NVIDIA H200", Some(Named::H200)),

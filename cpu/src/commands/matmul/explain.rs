@@ -2,7 +2,7 @@
 
 use gpu::matmul::{MatmulKernel, Shape};
 
-use crate::advise::{Job, Machine, compare, predict, text};
+use crate::advise::{Job, Machine, assumed, compare, predict, text};
 use crate::bandwidth::table::wrapped;
 use crate::device::Device;
 use crate::report::document::{Document, SizeReport};
@@ -29,13 +29,14 @@ pub fn announce(found: &Result<(Machine, Option<String>), String>, document: &mu
 
 /// Predicts a size and puts it beside what was measured.
 pub fn explain(machine: &Machine, kernel: MatmulKernel, shape: Shape, size: &mut SizeReport) -> String {
-    match predict(&Job::product(kernel, shape), machine) {
+    let job = Job::product(kernel, shape);
+    match predict(&job, machine) {
         Ok(predictions) => {
             let measured: Vec<_> = size.modes.iter().map(|mode| mode.measured()).collect();
             let comparison = compare(&predictions, &measured);
             let text = text::comparison(&comparison);
             size.comparison = Some(comparison);
-            text
+            assumed(&job, machine).map_or(text.clone(), |said| format!("{text}\n{}", wrapped(&said, "* ")))
         }
         Err(why) => wrapped(&format!("--explain: {why}"), "* "),
     }
