@@ -8,7 +8,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::support::{NO_DRIVER, Run, binary};
+use crate::support::{NO_DRIVER, Run, binary, on_fake};
 
 /// A command with a home of its own and no driver in sight.
 fn cpu<S: AsRef<OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Run {
@@ -179,6 +179,17 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     cpu(elsewhere.path(), ["advise", "--from", &matmul]).failed(1, &["nothing is kept of a CPU"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--in", "4KiB"]).failed(2, &["leave out --in"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--json", &matmul]).failed(2, &["--from and --json", "own"]);
+}
+
+#[test]
+fn a_device_that_was_not_measured_is_explained_by_the_named_machine_that_it_fits() {
+    let run = on_fake("", ["--size", "64", "--iters", "1", "--explain"]).succeeded().left_nothing();
+    let out = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        ["named machine h200", "nothing is kept of a Fake H200", "bandwidth` measures this one", "was predicted to win"]
+    {
+        assert!(out.contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
 }
 
 #[test]

@@ -83,8 +83,8 @@ impl Prediction {
 pub enum Unpredictable {
     /// No kernel's rate is known.
     #[error(
-        "how fast {machine} computes is not known: its parameters have no matrix product; say it with --tflops, or give the \
-         kernel's time with --kernel-ms"
+        "how fast {machine} computes is not known: its parameters have no matrix product; run `cargo run -p cpu -- bandwidth` \
+         again, or say it with --flops and --tflops, or with --kernel-ms"
     )]
     NoRate {
         /// The machine.
