@@ -1,7 +1,7 @@
 //! Which kind of host memory a job should use: what each would take, by a model whose parameters were measured on this
 //! machine by `bandwidth` or are named defaults, and why one of them is recommended.
 //!
-//! Everything here is a prediction and says so. [`compare`] holds it against measurements.
+//! Everything here is a prediction and says so. [`compare()`] holds it against measurements.
 //!
 //! | file | what |
 //! |---|---|
