@@ -102,6 +102,8 @@ fn is_whole(document: &Value, sizes: usize, sweep: usize) {
     assert_eq!((count("grid_read", "mapped"), count("grid_write", "mapped")), (sweep, sweep));
     assert_eq!((count("reuse_in_place", "mapped"), count("reuse_copied", "mapped")), (5, 5));
     assert_eq!((count("small_in_place", "mapped"), count("small_copied", "mapped")), (3, 3));
+    let kernels = gpu::matmul::MatmulKernel::ALL.len();
+    assert!(count("product", "device") >= kernels && count("product", "mapped") >= kernels, "each kernel on each");
     for one in measurements {
         let samples = one["time_ms"]["samples"].as_array().unwrap();
         assert!(samples.len() >= 5, "{one}");
@@ -228,9 +230,12 @@ fn what_was_found_is_kept_for_advice() {
     let run = simt(&[]);
     assert!(run.stdout.contains(file.to_str().unwrap()), "{}", run.stdout);
     let kept: cpu::bandwidth::parameters::Parameters = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    assert_eq!((kept.version, &*kept.device), (1, "CPU"));
-    assert_eq!(kept.costs.len(), 4 * 5, "four kinds, 4 KiB to 1 MiB");
+    assert_eq!((kept.version, &*kept.device), (2, "CPU"));
+    assert_eq!(kept.costs.len(), 6 * 5, "six kinds, 4 KiB to 1 MiB");
     assert_eq!((kept.kernels.len(), kept.cpu.len()), (4, 5));
+    let kernels = gpu::matmul::MatmulKernel::ALL.len();
+    assert!(kept.products.len() >= 2 * kernels, "on the device and mapped, the smallest extent at least");
+    assert!(kept.launch_and_wait_ms.is_some() && kept.copy_launch_and_wait_ms.is_some());
 }
 
 #[test]

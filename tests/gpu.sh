@@ -62,7 +62,7 @@ PY
 step zero-copy-build nvcc -O3 -arch=sm_90 "$here/benches/peers/zero_copy.cu" -o "$results/zero_copy"
 step zero-copy "$results/zero_copy" 268435456
 started=$SECONDS
-step bandwidth "$folder/cpu" bandwidth --no-save --json "$results/bandwidth.json" --plot "$results/bandwidth.svg" \
+step bandwidth env XDG_CACHE_HOME="$results/cache" "$folder/cpu" bandwidth --json "$results/bandwidth.json" --plot "$results/bandwidth.svg" \
     --csv "$results/bandwidth.csv"
 echo "        in $((SECONDS - started)) s"
 cat "$results/bandwidth.log"
@@ -72,6 +72,20 @@ echo "        in $((SECONDS - started)) s"
 step bandwidth-ratios python3 "$here/benches/peers/bandwidth.py" "$results/bandwidth.json" "$results/peer.log" \
     "$results/zero-copy.log"
 cat "$results/bandwidth-ratios.log"
+
+# The advisor's model, on what `bandwidth` has just kept, against products measured now.
+started=$SECONDS
+modes=pageable,staged,pinned,mapped
+step explain env XDG_CACHE_HOME="$results/cache" "$folder/cpu" matmul --explain --seed 1 --mode $modes \
+    --size 256,1024,4096 --json "$results/explain.json"
+step explain-8192 env XDG_CACHE_HOME="$results/cache" "$folder/cpu" matmul --explain --seed 1 --mode $modes \
+    --size 8192 --iters 3 --warmup 1 --json "$results/explain-8192.json"
+step explain-check python3 "$here/tests/explain.py" "$results/explain.json" "$results/explain-8192.json"
+cat "$results/explain-check.log"
+echo "        in $((SECONDS - started)) s"
+# An image of 2000 x 2000, 16 bits in, 8 bits out, each byte read once: what this machine's figures advise.
+step advise env XDG_CACHE_HOME="$results/cache" "$folder/cpu" advise --in 8MB --out 4MB --flops 40e6 --repeat 1000
+cat "$results/advise.log"
 for tool in memcheck racecheck initcheck synccheck; do
     step $tool-bandwidth compute-sanitizer --tool $tool --error-exitcode 9 \
         "$folder/cpu" bandwidth --no-save --sizes 4KiB,1MiB --quiet

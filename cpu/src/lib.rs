@@ -8,6 +8,7 @@
 //! | [`memory`] | host memory by kind, device memory, the pinned budget, scopes for asynchronous work |
 //! | [`matmul`] | the strategies: how a product travels to the device and back |
 //! | [`bandwidth`] | what the way to the device carries, for every kind of host memory |
+//! | [`advise`] | which kind of memory a described job should use: a model, its parameters, its reasons |
 //! | [`verify`] | is C = A·B right? |
 //! | [`matrix`], [`output`] | where matrices come from, where results go |
 //! | [`report`] | tables, JSON, CSV, explanations |
@@ -15,6 +16,7 @@
 //! | [`pitfalls`] | what goes wrong for people, shown here and now |
 //! | [`commands`] | the command line |
 
+pub mod advise;
 pub mod bandwidth;
 pub mod commands;
 pub mod device;

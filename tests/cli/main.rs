@@ -5,6 +5,7 @@
 mod fake;
 mod support;
 
+mod advise;
 mod arguments;
 mod documents;
 mod driver;

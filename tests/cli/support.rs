@@ -40,7 +40,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn of(output: Output, log: Vec<String>) -> Self {
+    pub fn of(output: Output, log: Vec<String>) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
         let Output { status, stdout, stderr } = output;
         Self { code: status.code(), signal: status.signal(), stdout: text(stdout), stderr: text(stderr), log }

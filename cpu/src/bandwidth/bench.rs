@@ -7,6 +7,7 @@ use gpu::access::{Access, AccessError, Grid};
 use super::memory::KernelMemory;
 use super::plan::Plan;
 use crate::device::{Device, DeviceError};
+use crate::matmul;
 use crate::memory::{HostBuffer, Stream};
 use crate::report::Series;
 
@@ -42,6 +43,9 @@ pub enum Fault {
     /// A kernel was not launched.
     #[error(transparent)]
     Access(#[from] AccessError<DeviceError>),
+    /// A product could not be computed, or is wrong.
+    #[error(transparent)]
+    Product(#[from] matmul::MeasureError),
     /// What came out is not what went in.
     #[error("{0}; no figure of this run can be trusted")]
     Wrong(String),

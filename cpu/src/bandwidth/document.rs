@@ -65,7 +65,7 @@ impl Document {
     }
 }
 
-const HEADER: [&str; 14] = [
+const HEADER: [&str; 16] = [
     "version",
     "device",
     "step",
@@ -80,6 +80,8 @@ const HEADER: [&str; 14] = [
     "spread_ms",
     "gb_per_s",
     "samples_ms",
+    "kernel",
+    "extent",
 ];
 
 /// Writes one line per figure; the samples are in one field, separated by spaces.
@@ -92,7 +94,7 @@ pub fn write_csv(document: &Document, writer: impl Write) -> io::Result<()> {
     let optional = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     for one in &document.measurements {
         let samples: Vec<String> = one.time_ms.samples.iter().map(f64::to_string).collect();
-        let record: [String; 14] = [
+        let record: [String; 16] = [
             document.version.to_string(),
             document.device.name.clone(),
             one.step.name().into(),
@@ -107,6 +109,8 @@ pub fn write_csv(document: &Document, writer: impl Write) -> io::Result<()> {
             one.time_ms.spread().to_string(),
             one.gb_per_s.to_string(),
             samples.join(" "),
+            one.kernel.unwrap_or_default().into(),
+            optional(one.extent),
         ];
         csv.write_record(record).map_err(io_error)?;
     }

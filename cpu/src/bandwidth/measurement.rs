@@ -1,11 +1,11 @@
 //! One measured figure, flat: the tables, the plot, JSON and CSV are views of a list of these.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::report::Series;
 
 /// What was timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// A copy to the device.
@@ -54,6 +54,8 @@ pub enum Step {
     Allocate,
     /// Freeing.
     Free,
+    /// A matrix product of `extent`³ by `kernel`, on memory where it is; the kernel alone.
+    Product,
 }
 
 impl Step {
@@ -83,6 +85,7 @@ impl Step {
             Self::FaultD2h => "fault_d2h",
             Self::Allocate => "allocate",
             Self::Free => "free",
+            Self::Product => "product",
         }
     }
 }
@@ -106,6 +109,10 @@ pub struct Measurement {
     pub rounds: Option<u32>,
     /// Dependent accesses, where their latency is the question.
     pub accesses: Option<u32>,
+    /// Which kernel, where a matrix product is the question.
+    pub kernel: Option<&'static str>,
+    /// M, N and K of the product.
+    pub extent: Option<u32>,
     /// Times, in milliseconds.
     pub time_ms: Series,
     /// `moved_bytes` over the median, in 10⁹ bytes per second.
@@ -124,6 +131,8 @@ impl Measurement {
             stride_words: None,
             rounds: None,
             accesses: None,
+            kernel: None,
+            extent: None,
             gb_per_s: rate(bytes, time_ms.median),
             time_ms,
         }
@@ -169,7 +178,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_documents() {
-        for step in [Step::H2d, Step::PrefetchH2d, Step::FaultD2h, Step::GridWrite, Step::ReuseInPlace, Step::CpuRead] {
+        for step in [Step::H2d, Step::PrefetchH2d, Step::FaultD2h, Step::ReuseInPlace, Step::CpuRead, Step::Product] {
             assert_eq!(serde_json::to_value(step).unwrap(), step.name());
         }
     }

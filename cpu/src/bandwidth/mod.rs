@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`plan`] | how much of everything, and does it fit? |
 //! | [`memory`], `staged` | which kinds there are, and what each must be able to do |
-//! | `copies`, `access`, `latency`, `host`, `managed` | the figures |
+//! | `copies`, `access`, `latency`, `host`, `managed`, `products` | the figures |
 //! | [`findings`] | what they come to: crossover, smallest grid, where pinning begins to pay |
 //! | [`document`], [`table`], [`explain`](mod@explain), [`plot`] | the same for programs, people and eyes |
 //! | [`parameters`] | what the advisor needs to know of this machine, kept in the user's cache folder |
@@ -19,6 +19,7 @@ mod bench;
 mod copies;
 pub mod document;
 pub mod explain;
+pub mod figure;
 pub mod findings;
 mod host;
 mod latency;
@@ -28,6 +29,7 @@ pub mod memory;
 pub mod parameters;
 pub mod plan;
 pub mod plot;
+mod products;
 mod staged;
 pub mod table;
 
@@ -75,5 +77,6 @@ pub fn measure(bench: &Bench<'_>) -> Result<Vec<Measurement>, MeasureError> {
     for cpu in host().filter_map(|kind| kind.cpu) {
         all.extend(cpu(bench, plan.access_bytes)?);
     }
+    all.extend(products::measure(bench)?);
     Ok(all)
 }

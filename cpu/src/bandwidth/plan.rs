@@ -1,6 +1,7 @@
 //! How much of everything is measured, and whether it fits the machine.
 
 use bytesize::ByteSize;
+use gpu::matmul::MatmulKernel;
 
 use super::memory::{HOST_KINDS, KERNEL_KINDS};
 use super::staged::staging_shape;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub warmup: u32,
     /// Whether staged copies are measured: the budget has room for their page-locked chunks.
     pub staged: bool,
+    /// Extents of the matrix products, ascending: no matrix is larger than the largest size.
+    pub extents: Vec<u32>,
     /// What the user should know, such as sizes that were left out.
     pub notes: Vec<String>,
 }
@@ -146,6 +149,7 @@ impl Plan {
             samples_at_most: wishes.samples.unwrap_or(defaults.samples_at_most),
             warmup: defaults.warmup,
             staged: staged.is_ok(),
+            extents: defaults.extents.iter().copied().filter(|&one| 4 * u64::from(one).pow(2) <= last).collect(),
             sizes,
             notes,
         })
@@ -155,7 +159,8 @@ impl Plan {
     pub fn steps(&self) -> u64 {
         let (sizes, sweep) = (self.sizes.len() as u64, self.sweep.len() as u64);
         let (host, kernel) = (HOST_KINDS.len() as u64, KERNEL_KINDS.len() as u64);
-        host * (4 * sizes + 2) + kernel * 15 + 2 * sweep + 18
+        let products = 2 * (MatmulKernel::ALL.len() * self.extents.len()) as u64;
+        host * (4 * sizes + 2) + kernel * 15 + 2 * sweep + 18 + products
     }
 }
 
@@ -170,6 +175,7 @@ struct Defaults {
     samples: u32,
     samples_at_most: u32,
     warmup: u32,
+    extents: &'static [u32],
 }
 
 impl Defaults {
@@ -187,6 +193,7 @@ impl Defaults {
                 samples: 5,
                 samples_at_most: 41,
                 warmup: 1,
+                extents: &[64, 256, 512, 1024, 2048, 4096],
             },
             DeviceKind::Simt { workers } => Self {
                 max: 4 * MIB,
@@ -199,12 +206,20 @@ impl Defaults {
                 samples: 5,
                 samples_at_most: 5,
                 warmup: 1,
+                extents: &[32, 64, 128, 256],
             },
         };
         match (quick, device.is_simt()) {
             (false, _) => full,
-            (true, true) => Self { max: MIB, access: MIB / 4, grid: MIB / 16, ..full },
-            (true, false) => Self { max: 64 * MIB, access: 64 * MIB, grid: 16 * MIB, steps: 5000, ..full },
+            (true, true) => Self { max: MIB, access: MIB / 4, grid: MIB / 16, extents: &[32, 64, 128], ..full },
+            (true, false) => Self {
+                max: 64 * MIB,
+                access: 64 * MIB,
+                grid: 16 * MIB,
+                steps: 5000,
+                extents: &[64, 256, 1024, 2048],
+                ..full
+            },
         }
     }
 }

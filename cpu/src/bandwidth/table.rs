@@ -31,7 +31,7 @@ pub fn tables(document: &Document) -> Vec<String> {
         ("Freeing, ms", Step::Free, milliseconds),
     ];
     let of_sizes = of_sizes.into_iter().map(|(title, step, cell)| per_size(title, all, step, cell));
-    let others = [cpu(all), kernels(all), grids(all), reuse(all), small(all), managed(all)];
+    let others = [cpu(all), kernels(all), grids(all), reuse(all), small(all), managed(all), products(all)];
     of_sizes.chain(others).flatten().collect()
 }
 
@@ -173,6 +173,23 @@ fn managed(all: &[Measurement]) -> Option<String> {
         ["pages", "GB/s"].map(String::from).to_vec(),
         rows,
     ))
+}
+
+/// A row for each kernel and extent; a kernel that would take too long has no figure.
+fn products(all: &[Measurement]) -> Option<String> {
+    let rows: Vec<Vec<String>> = select(all, Step::Product, DEVICE)
+        .map(|one| {
+            let same = |other: &&Measurement| (other.kernel, other.extent) == (one.kernel, one.extent);
+            let mapped = select(all, Step::Product, MAPPED).find(same);
+            vec![
+                format!("{} {}", one.kernel.unwrap_or_default(), one.extent.unwrap_or_default()),
+                time(one, 1.0),
+                mapped.map_or_else(|| "-".into(), |one| time(one, 1.0)),
+            ]
+        })
+        .collect();
+    let header = ["kernel, M = N = K", "device", "mapped"].map(String::from).to_vec();
+    (!rows.is_empty()).then(|| table("Matrix products, the kernel alone on memory of a kind, ms", header, rows))
 }
 
 /// The rate with its spread.

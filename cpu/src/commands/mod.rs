@@ -3,6 +3,7 @@
 //! Exit codes: 0 if everything asked for was done and verified (or the reader of the output has left, as `head` does), 1 if
 //! something failed or a result is wrong, 2 if the arguments make no sense.
 
+pub mod advise;
 pub mod bandwidth;
 mod common;
 mod console;
@@ -39,6 +40,8 @@ enum Command {
     Matmul(Box<matmul::Arguments>),
     /// What the way to the device carries: copies, kernels over the link, latency, for every kind of host memory
     Bandwidth(Box<bandwidth::Arguments>),
+    /// Which kind of host memory a described job should use, and why: predicted from this machine's figures
+    Advise(Box<advise::Arguments>),
     /// What is here, whether it is as it should be, what to do: driver, GPUs, link, memory, kernels
     Doctor(doctor::Arguments),
     /// What goes wrong for people with host memory and devices, shown here and now, each with its numbers
@@ -53,6 +56,8 @@ enum Failure {
     #[error(transparent)]
     Bandwidth(#[from] bandwidth::Error),
     #[error(transparent)]
+    Advise(#[from] advise::Error),
+    #[error(transparent)]
     Pitfalls(#[from] pitfalls::Error),
 }
 
@@ -61,6 +66,7 @@ impl Failure {
         match self {
             Self::Matmul(error) => error.is_usage(),
             Self::Bandwidth(error) => error.is_usage(),
+            Self::Advise(error) => error.is_usage(),
             Self::Pitfalls(error) => error.is_usage(),
         }
     }
@@ -69,6 +75,7 @@ impl Failure {
         match self {
             Self::Matmul(error) => error.is_reader_gone(),
             Self::Bandwidth(error) => error.is_reader_gone(),
+            Self::Advise(error) => error.is_reader_gone(),
             Self::Pitfalls(error) => error.is_reader_gone(),
         }
     }
@@ -81,6 +88,7 @@ pub fn main() -> ExitCode {
     let outcome: Result<(), Failure> = match command {
         Command::Matmul(arguments) => matmul::run(&arguments, &mut console).map_err(Failure::from),
         Command::Bandwidth(arguments) => bandwidth::run(&arguments, &mut console).map_err(Failure::from),
+        Command::Advise(arguments) => advise::run(&arguments, &mut console).map_err(Failure::from),
         Command::Doctor(arguments) => match doctor::run(&arguments, &mut console) {
             Ok(Verdict::Bad) => return ExitCode::FAILURE,
             Ok(_) => Ok(()),

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::explain::explain;
 use super::series::Series;
+use crate::advise::{Comparison, MeasuredMode, Origin};
 use crate::device::{Device, DeviceInfo};
 use crate::matmul::{Measured, Mode, Plan};
 use crate::verify::Verdict;
@@ -34,6 +35,9 @@ pub struct Document {
     pub notes: Vec<String>,
     /// Runs before the measured ones.
     pub warmup_runs: u32,
+    /// Where the parameters of the predictions come from, with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_by: Option<Origin>,
     /// One entry per size.
     pub sizes: Vec<SizeReport>,
 }
@@ -69,6 +73,9 @@ pub struct SizeReport {
     pub modes: Vec<ModeReport>,
     /// What won and why, in words.
     pub explanation: Vec<String>,
+    /// Predicted beside measured, with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 /// One mode at one size.
@@ -116,6 +123,7 @@ impl Document {
             inputs,
             notes,
             warmup_runs: plan.warmup,
+            predicted_by: None,
             sizes: Vec::new(),
         }
     }
@@ -130,7 +138,7 @@ impl SizeReport {
             report.total_over_pageable = pageable.map(|pageable| report.total_ms.median / pageable);
         }
         let explanation = explain(kernel, shape, &modes, on_simt);
-        Self { m: shape.m(), n: shape.n(), k: shape.k(), modes, explanation }
+        Self { m: shape.m(), n: shape.n(), k: shape.k(), modes, explanation, comparison: None }
     }
 }
 
@@ -162,6 +170,18 @@ impl ModeReport {
             h2d_ms: h2d,
             kernel_ms: kernel,
             d2h_ms: d2h,
+        }
+    }
+
+    /// What a prediction is held against.
+    pub fn measured(&self) -> MeasuredMode {
+        MeasuredMode {
+            mode: self.mode.name().into(),
+            host_allocation_ms: self.host_allocation_ms,
+            h2d_ms: self.h2d_ms.median,
+            kernel_ms: self.kernel_ms.median,
+            d2h_ms: self.d2h_ms.median,
+            total_ms: self.total_ms.median,
         }
     }
 

@@ -172,7 +172,8 @@ fn zero_copy(kernel: MatmulKernel, shape: Shape, mapped: &ModeReport, copied: Op
     said
 }
 
-fn ms(milliseconds: f64) -> String {
+/// A time as it is said.
+pub(crate) fn ms(milliseconds: f64) -> String {
     match milliseconds {
         ms if ms >= 100.0 => format!("{ms:.0} ms"),
         ms if ms >= 1.0 => format!("{ms:.2} ms"),
@@ -180,7 +181,8 @@ fn ms(milliseconds: f64) -> String {
     }
 }
 
-fn ordinal(number: u64) -> String {
+/// `3rd`.
+pub(crate) fn ordinal(number: u64) -> String {
     let suffix = match (number % 10, number % 100) {
         (1, tens) if tens != 11 => "st",
         (2, tens) if tens != 12 => "nd",

@@ -11,6 +11,7 @@ mod table;
 
 pub use csv::write_csv;
 pub use explain::explain;
+pub(crate) use explain::{ms, ordinal};
 pub use series::Series;
 pub(crate) use table::number;
 pub use table::{heading, size_table, table_notes};

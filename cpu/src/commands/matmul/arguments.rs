@@ -19,6 +19,7 @@ Examples:
   cargo run -p cpu -- matmul --device simt          on the CPU, although there is a GPU
   cargo run -p cpu -- matmul --mode pinned --iters 50 --json report.json
   cargo run -p cpu -- matmul --a a.npy --b b.npy --out c.npy
+  cargo run -p cpu -- matmul --explain              predicted beside measured, after `bandwidth`
 
 Exit status: 0 if everything was done and every result verified (or --verify off),
 1 if something failed or a result is wrong, 2 if the arguments make no sense.";
@@ -103,6 +104,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE|-", value_parser = PathBufValueParser::new().map(Destination::from))]
     pub(super) csv: Option<Destination>,
 
+    /// Holds a prediction against the measurement: by what `bandwidth` kept of this machine, or by a named default
+    #[arg(long)]
+    pub(super) explain: bool,
+
     /// The most page-locked memory to use, such as 2GiB [default: half of what is available]
     #[arg(long, value_name = "SIZE", value_parser = byte_size, allow_negative_numbers = true)]
     pub(super) pinned_limit: Option<ByteSize>,
@@ -130,7 +135,7 @@ fn matrix_file(path: PathBuf) -> Result<PathBuf, &'static str> {
 const AUTO: &str = "auto";
 
 /// Reads the name of a kernel, whichever there are; the last rung of the ladder is the fastest.
-fn kernel() -> impl TypedValueParser<Value = MatmulKernel> {
+pub(in crate::commands) fn kernel() -> impl TypedValueParser<Value = MatmulKernel> {
     const ALL: &[MatmulKernel] = &MatmulKernel::ALL;
     let names = ALL.iter().map(|kernel| kernel.name());
     PossibleValuesParser::new([AUTO].into_iter().chain(names))

@@ -38,6 +38,8 @@ pub struct Job {
     pub csv: Option<Destination>,
     /// Bytes that may be page-locked.
     pub pinned_limit: Option<u64>,
+    /// Predict, too.
+    pub explain: bool,
     /// Print nothing.
     pub quiet: bool,
 }
@@ -91,6 +93,7 @@ impl Job {
             json: arguments.json.clone(),
             csv: arguments.csv.clone(),
             pinned_limit: arguments.pinned_limit.map(|limit| limit.as_u64()),
+            explain: arguments.explain,
             quiet: arguments.quiet,
         })
     }

@@ -3,12 +3,14 @@
 mod arguments;
 mod error;
 mod estimate;
+mod explain;
 mod inputs;
 mod job;
 
 use std::io::ErrorKind;
 
 pub use arguments::Arguments;
+pub(super) use arguments::kernel;
 pub use error::Error;
 
 use self::inputs::Inputs;
@@ -43,13 +45,20 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
 
     let plan = job.plan(device.is_simt());
     let mut document = Document::new(&device, plan, inputs.described(), inputs.notes());
+    let predictor = job.explain.then(|| explain::find(&device));
+    if let Some(found) = &predictor {
+        explain::announce(found, &mut document);
+    }
     print(&job, console, &heading(&document))?;
     for shape in shapes {
         let (a, b) = inputs.matrices(shape);
         let problem = Problem { shape, a: a.data(), b: b.data() };
         let measured = measure_all(&job, &device, problem, plan, &inputs, console)?;
-        let size = SizeReport::new(plan.kernel, shape, &measured, device.is_simt());
+        let mut size = SizeReport::new(plan.kernel, shape, &measured, device.is_simt());
         print(&job, console, &format!("\n{}", size_table(&size, device.is_simt()).trim_end()))?;
+        if let Some(Ok((machine, _))) = &predictor {
+            print(&job, console, &format!("\n{}", explain::explain(machine, plan.kernel, shape, &mut size)))?;
+        }
         document.sizes.push(size);
     }
     print(&job, console, &format!("\n{}", table_notes(&job.modes, device.is_simt())))?;
