@@ -11,6 +11,7 @@ use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
@@ -40,7 +41,17 @@ struct Arguments {
     device: Selector,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let device = Device::open(arguments.device, PinnedBudget::from_available_memory())?;
     let folder = arguments.folder.unwrap_or_else(std::env::temp_dir);
@@ -74,6 +85,8 @@ pub struct Trial {
 /// The file cannot be made or registered, the device fails, or the system does not tell what is resident.
 pub fn run(device: &Device, folder: &Path, bytes: u64) -> Result<Trial, Box<dyn Error>> {
     let words = usize::try_from(bytes / 4)?.max(2);
+    // What cannot be page-locked need not be written, and a disk that is full disturbs others.
+    device.budget().reserve(4 * words as u64).map(drop)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     write_pattern(file.as_file_mut(), words)?;
     warm_up(device)?;

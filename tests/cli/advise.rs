@@ -162,12 +162,14 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     let run = cpu(home.path(), ["advise", "--from", &matmul]).succeeded();
     assert_eq!(run.stdout.matches("predicted / measured, ms").count(), 2, "{}", run.stdout);
     assert!(
-        run.stdout.contains("the product 100×100×100") && run.stdout.contains("measured on device memory"),
+        run.stdout.contains("the product 100×100×100") && !run.stdout.contains("measured on device memory"),
         "{}",
         run.stdout
     );
     let run = cpu(home.path(), ["advise", "--from", &matmul, "--machine", "a100"]).succeeded();
     assert!(run.stdout.contains("named machine a100"), "{}", run.stdout);
+    assert!(run.stdout.contains("says nothing of this machine"), "{}", run.stdout);
+    assert!(!run.stdout.contains("predicted / measured"), "two machines are not compared\n{}", run.stdout);
 
     let elsewhere = tempfile::tempdir().unwrap();
     let run =
@@ -229,6 +231,14 @@ fn reports_that_are_none() {
     let device = r#""program": "p", "device": {"name": "CPU", "kind": {"type": "simt"}}"#;
     let size =
         |m: u64| format!(r#"{{{device}, "kernel": "tiled", "sizes": [{{"m": {m}, "n": 1, "k": 1, "modes": []}}]}}"#);
+    let mode = |kernel: &str| {
+        let times = ["h2d_ms", "d2h_ms", "total_ms"].map(|name| format!(r#""{name}": {{"median": 1}}"#)).join(", ");
+        format!(r#"[{{"mode": "pinned", "host_allocation_ms": 1, {times}, "kernel_ms": {{"median": {kernel}}}}}]"#)
+    };
+    let figure = |ms: &str, rate: &str| {
+        let what = r#""step": "h2d", "memory": "pinned", "size_bytes": 64"#;
+        format!(r#"{{{what}, "time_ms": {{"median": {ms}}}, "gb_per_s": {rate}}}"#)
+    };
     for (content, part) in [
         ("", "not a report"),
         ("[1, 2]", "not a report"),
@@ -236,6 +246,10 @@ fn reports_that_are_none() {
         (&format!("{{{device}}}"), "neither sizes"),
         (&format!("{{{device}, \"kernel\": \"tiled\", \"sizes\": []}}"), "neither sizes"),
         (&size(0), "M is 0"),
+        (&size(1).replace("[]", &mode("-5")), "a figure is -5e0"),
+        (&size(1).replace("[]", &mode("1e300")), "a figure is 1e300"),
+        (&format!("{{{device}, \"measurements\": [{}]}}", figure("0", "1")), "h2d of pinned memory takes 0 ms"),
+        (&format!("{{{device}, \"measurements\": [{}]}}", figure("1", "1e308")), "a figure is 1e308"),
         (&size(1).replace("tiled", "quantum"), "kernel quantum is unknown"),
     ] {
         fs::write(&file, content).unwrap();

@@ -86,6 +86,12 @@ impl Machine {
         Ok((Self::named(named), Some(note)))
     }
 
+    /// Whether its device is one of this name.
+    pub fn has_device(&self, device: &str) -> bool {
+        let named = matches!(&self.origin, Origin::Named { machine, .. } if Named::of_device(device) == Some(*machine));
+        named || self.parameters.device == device
+    }
+
     /// A named machine.
     pub fn named(machine: Named) -> Self {
         let (measured_by_us, sources) = (machine.measured_by_us(), machine.sources().to_vec());
@@ -133,7 +139,7 @@ impl Machine {
     }
 
     /// The time of a product's kernel on a kind of memory, from the products that were measured.
-    pub(super) fn product_ms(&self, kernel: &str, memory: &str, flops: f64) -> Option<f64> {
+    pub fn product_ms(&self, kernel: &str, memory: &str, flops: f64) -> Option<f64> {
         let rows = self.parameters.products.iter().filter(|one| one.kernel == kernel && one.memory == memory);
         Curve::new(rows.map(|one| (cube_flops(one.extent), one.kernel_ms))).at(flops)
     }

@@ -9,7 +9,11 @@ use super::compare::MeasuredMode;
 use super::job::{Compute, Job};
 use super::machine::{Machine, Origin};
 use crate::bandwidth::figure::{Figure, Median};
+use crate::bandwidth::measurement::Step;
 use crate::bandwidth::parameters::Parameters;
+
+/// No measurement takes longer: 30 years. No rate is higher either.
+const MOST_MS: f64 = 1e12;
 
 /// A report that was read.
 pub enum Report {
@@ -132,6 +136,19 @@ impl Report {
         let no_report = |reason: String| ReportError::NoReport { path: path.into(), reason };
         let document: Document = serde_json::from_slice(&text).map_err(|why| no_report(why.to_string()))?;
         let Document { program, device, kernel, sizes, measurements, findings, pinned_limit_bytes } = document;
+        let times = sizes.iter().flatten().flat_map(|size| &size.modes).flat_map(Mode::times);
+        let figures = measurements.iter().flatten().map(|one| one.time_ms.median.min(one.gb_per_s));
+        let largest = measurements.iter().flatten().map(|one| one.time_ms.median.max(one.gb_per_s));
+        if let Some(time) = times.chain(figures).chain(largest).find(|time| !(0.0..=MOST_MS).contains(time)) {
+            return Err(no_report(format!(
+                "a figure is {time:e}, and what was measured lies between 0 and {MOST_MS:e}"
+            )));
+        }
+        // A copy or a kernel that takes no time has no rate.
+        let takes_time = |one: &&Figure| !matches!(one.step, Step::Allocate | Step::Free);
+        if let Some(one) = measurements.iter().flatten().filter(takes_time).find(|one| one.time_ms.median == 0.0) {
+            return Err(no_report(format!("{} of {} memory takes 0 ms", one.step.name(), one.memory)));
+        }
         match (kernel, sizes, measurements) {
             (Some(kernel), Some(sizes), None) if !sizes.is_empty() => {
                 let sizes = sizes.into_iter().map(|size| size.measured(path, &kernel)).collect::<Result<_, _>>()?;
@@ -146,6 +163,14 @@ impl Report {
             }
             _ => Err(no_report("neither sizes with their modes nor measurements".into())),
         }
+    }
+}
+
+impl Mode {
+    /// Every time of it, in milliseconds.
+    fn times(&self) -> [f64; 5] {
+        let Self { host_allocation_ms, h2d_ms, kernel_ms, d2h_ms, total_ms, .. } = self;
+        [*host_allocation_ms, h2d_ms.median, kernel_ms.median, d2h_ms.median, total_ms.median]
     }
 }
 

@@ -12,6 +12,7 @@ pub use error::Error;
 use self::document::{Advice, Document, write_csv};
 use super::Console;
 use super::common::{Destination, identity, write_documents};
+use crate::advise::job::Compute;
 use crate::advise::reports::{Measured, Report};
 use crate::advise::{Machine, compare, predict, recommend};
 use crate::device::{Device, Selector};
@@ -45,7 +46,10 @@ fn advise(arguments: &Arguments) -> Result<Document, Error> {
         }
         (Some(Report::Matmul { device, sizes }), _) => {
             let (machine, note) = of_report(arguments, &device)?;
-            let advices = sizes.into_iter().map(|measured| of_measured(arguments, &machine, measured));
+            let same = arguments.machine.is_none() || machine.has_device(&device);
+            let elsewhere = || format!("the report is of a {device}: what it measured says nothing of this machine");
+            let note = if same { note } else { Some(elsewhere()) };
+            let advices = sizes.into_iter().map(|measured| of_measured(arguments, &machine, measured, same));
             let advices = advices.collect::<Result<_, _>>()?;
             Ok(Document::new(machine, note, advices))
         }
@@ -78,14 +82,22 @@ fn described(arguments: &Arguments, machine: Machine, note: Option<String>) -> R
     Ok(Document::new(machine, note, vec![advice]))
 }
 
-fn of_measured(arguments: &Arguments, machine: &Machine, measured: Measured) -> Result<Advice, Error> {
-    let Measured { shape, job, modes } = measured;
+/// A measured product, as a job for the machine it was measured on (`same`) or for another.
+fn of_measured(arguments: &Arguments, machine: &Machine, measured: Measured, same: bool) -> Result<Advice, Error> {
+    let Measured { shape, mut job, modes } = measured;
+    if let Compute::Product { kernel, flops, kernel_ms } = &mut job.compute
+        && (!same || machine.product_ms(kernel, "device", *flops).is_some())
+    {
+        // A prediction that holds a measurement of the same run would be held against itself, and one of another device
+        // would mix two machines.
+        *kernel_ms = None;
+    }
     // What was measured has no part of the CPU in it.
-    let comparison = compare(&predict(&job, machine)?, &modes);
+    let comparison = if same { Some(compare(&predict(&job, machine)?, &modes)) } else { None };
     let job = arguments.with_circumstances(job)?;
     let predictions = predict(&job, machine)?;
     let recommendation = recommend(&job, machine, &predictions);
-    Ok(Advice { job, shape: Some(shape.to_string()), predictions, recommendation, comparison: Some(comparison) })
+    Ok(Advice { job, shape: Some(shape.to_string()), predictions, recommendation, comparison })
 }
 
 /// The machine that was named, or this one.
