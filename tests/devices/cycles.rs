@@ -2,7 +2,9 @@
 //!
 //! A kind is a line in [`KINDS`]. What a cycle leaves behind is looked for in four places: the pinned account (to the byte),
 //! open file descriptors (to the last), resident memory and free device memory (to [`TOLERANCE`], a quarter of what one
-//! leaked buffer a cycle would come to).
+//! leaked buffer a cycle would come to). A leak grows for ever, a cache up to its size (the driver keeps freed pages of managed
+//! memory on the device, 48 MiB of them in the first thousand cycles on an H200): so one of [`ROUNDS`] thousands has to leave
+//! nothing, and a leak would show in each.
 
 use std::env;
 use std::path::PathBuf;
@@ -23,6 +25,9 @@ pub const TESTS: &[(&str, Test)] = &[("a_thousand_cycles_of_each_kind_leave_noth
 /// Cycles that count, and those before them, in which pools and tables grow to their size.
 const CYCLES: u32 = 1000;
 const WARM_UP: u32 = 50;
+
+/// How often a thousand cycles may be gone through until they leave nothing.
+const ROUNDS: u32 = 4;
 
 /// Words of a buffer: 16 KiB, of which a thousand are 16 MiB.
 const WORDS: usize = 4096;
@@ -86,9 +91,15 @@ fn every_kind(device: &Device) {
     let bench = Bench { device, file };
     for (kind, cycle) in KINDS {
         (0..WARM_UP).for_each(|seed| cycle(&bench, seed));
-        let before = Held::by(device);
-        (0..CYCLES).for_each(|seed| cycle(&bench, seed));
-        Held::by(device).is_no_more_than(&before, kind);
+        let mut held = vec![Held::by(device)];
+        let clean = (0..ROUNDS).any(|_| {
+            (0..CYCLES).for_each(|seed| cycle(&bench, seed));
+            held.push(Held::by(device));
+            let [.., before, after] = held.as_slice() else { unreachable!("one was there, one was added") };
+            after.is_no_more_than(before)
+        });
+        println!("{kind}: {} times {CYCLES} cycles", held.len() - 1);
+        assert!(clean, "{kind}: each {CYCLES} cycles have left something behind: {held:#?}");
     }
 }
 
@@ -114,13 +125,12 @@ impl Held {
         }
     }
 
-    fn is_no_more_than(&self, before: &Self, kind: &str) {
+    fn is_no_more_than(&self, before: &Self) -> bool {
         let grown = |now: u64, then: u64| now.saturating_sub(then) > TOLERANCE;
-        let leaks = self.pinned != before.pinned
-            || self.descriptors > before.descriptors
-            || grown(self.resident, before.resident)
-            || grown(self.device_memory, before.device_memory);
-        assert!(!leaks, "{kind}: {CYCLES} cycles have left something behind:\n{before:?}\n{self:?}");
+        self.pinned == before.pinned
+            && self.descriptors <= before.descriptors
+            && !grown(self.resident, before.resident)
+            && !grown(self.device_memory, before.device_memory)
     }
 }
 
