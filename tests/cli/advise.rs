@@ -23,6 +23,11 @@ fn advise(arguments: &[&str]) -> Run {
     cpu(home.path(), ["advise"].iter().chain(arguments))
 }
 
+/// Text without its line ends.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 const STRATEGIES: [&str; 6] = ["pageable", "staged", "pinned", "mapped", "write-combined", "registered"];
 
 #[test]
@@ -100,6 +105,7 @@ fn what_does_not_fit_is_said() {
         "{}",
         run.stdout
     );
+    assert!(words(&run.stdout).contains("fit in the host's memory, and in what may be page-locked, is not checked"));
 }
 
 #[test]
@@ -136,6 +142,20 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
         "{}",
         run.stdout
     );
+
+    let run = cpu(home.path(), ["advise", "--in", "1EiB", "--json", "-"]).succeeded();
+    let (document, fits) = (run.json(), "no strategy fits");
+    assert!(document["host_memory_bytes"].as_u64().unwrap() > 0 && document["pinned_limit_bytes"].is_u64());
+    assert_eq!(document["jobs"][0]["recommendation"]["strategy"], Value::Null);
+    assert!(document["jobs"][0]["recommendation"]["reasons"][0].as_str().unwrap().contains(fits), "{document}");
+    for one in document["jobs"][0]["predictions"].as_array().unwrap() {
+        let why = one["does_not_fit"].as_str().unwrap();
+        assert!(why.contains("of host memory") && why.contains("are available"), "{one}");
+    }
+    let run = cpu(home.path(), ["advise", "--in", "1EiB", "--from", &bandwidth]).succeeded();
+    for part in ["how much it has is not known", "may be page-locked is checked", "of page-locked memory"] {
+        assert!(words(&run.stdout).contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
 
     let modes = ["--mode", "pageable,staged,pinned,mapped", "--iters", "2"];
     let explain = ["matmul", "--device", "simt", "--size", "64,100", "--explain", "--json", &matmul];

@@ -219,20 +219,28 @@ fn allocation_ms(job: &Job, machine: &Machine, strategy: Strategy) -> (f64, f64)
 /// Why the strategy cannot be had, where the machine's limits are known.
 fn does_not_fit(job: &Job, machine: &Machine, strategy: Strategy) -> Option<String> {
     let bytes = job.bytes();
+    let staging = if strategy == Strategy::Staged { machine.parameters.staging_bytes } else { 0 };
+    // Where the device has no memory of its own, what is copied there lies in host memory too.
+    let copies = u64::from(strategy.copies() && machine.parameters.device_memory_bytes.is_none());
+    let on_host = bytes.saturating_mul(1 + copies).saturating_add(staging);
     let locked = match strategy {
         Strategy::Pageable => 0,
-        Strategy::Staged => machine.parameters.staging_bytes,
+        Strategy::Staged => staging,
         _ => bytes,
     };
     let device = machine.parameters.device_memory_bytes.filter(|memory| strategy.copies() && bytes > *memory);
+    let host = machine.host_memory_bytes.filter(|available| on_host > *available);
     let budget = machine.pinned_limit_bytes.filter(|limit| locked > *limit);
-    match (device, budget) {
-        (Some(memory), _) => {
+    match (device, host, budget) {
+        (Some(memory), ..) => {
             Some(format!("it takes {} of device memory, {} are there", ByteSize(bytes), ByteSize(memory)))
         }
-        (None, Some(limit)) => {
+        (None, Some(available), _) => {
+            Some(format!("it takes {} of host memory, {} are available", ByteSize(on_host), ByteSize(available)))
+        }
+        (None, None, Some(limit)) => {
             Some(format!("it takes {} of page-locked memory, {} are allowed", ByteSize(locked), ByteSize(limit)))
         }
-        (None, None) => None,
+        (None, None, None) => None,
     }
 }

@@ -46,7 +46,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
             "no strategy fits: cut the job into pieces that do, and send one while the last is worked on.".into(),
         ),
         Some(best) => {
-            reasons.push(winner(job, best, fitting.get(1).copied()));
+            reasons.push(winner(job, best, fitting.get(1).copied(), all));
             reasons.extend(fitting.get(1).and_then(|second| decides(job, best, second)));
             reasons.push(largest_part(best));
             reasons.extend(once_there(best, &fitting, fastest_run));
@@ -76,11 +76,11 @@ fn runs(repeats: u64) -> String {
     if repeats == 1 { "one run".into() } else { format!("{repeats} runs") }
 }
 
-fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>) -> String {
+fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>, all: &[Prediction]) -> String {
     let what = format!("{}, allocating included", runs(job.repeats));
     let name = best.strategy.name();
     let Some(second) = second else {
-        return format!("{name} is the only one that fits: {} predicted for {what}.", ms(best.all_ms));
+        return format!("{name} is the only one {}: {} predicted for {what}.", alone(all), ms(best.all_ms));
     };
     let (other, factor) = (second.strategy.name(), second.all_ms / best.all_ms.max(f64::MIN_POSITIVE));
     if factor < TIE {
@@ -94,6 +94,18 @@ fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>) -> String {
         "{name} is predicted to be the fastest for {what}: {}; {other} comes next and takes {factor:.2} times as long.",
         ms(best.all_ms)
     )
+}
+
+/// Why the only one that fits is the only one: the others do not, or nobody knows their figures.
+fn alone(all: &[Prediction]) -> String {
+    match all.len() {
+        1 => "whose figures are known".into(),
+        known if known < Strategy::ALL.len() => {
+            let known: Vec<&str> = all.iter().map(|one| one.strategy.name()).collect();
+            format!("that fits of those whose figures are known ({})", known.join(", "))
+        }
+        _ => "that fits".into(),
+    }
 }
 
 /// The part in which the winner is ahead of the next the most.

@@ -21,6 +21,8 @@ pub enum Report {
     Matmul {
         /// The device.
         device: String,
+        /// Bytes that might be page-locked there.
+        pinned_limit_bytes: Option<u64>,
         /// One entry a size.
         sizes: Vec<Measured>,
     },
@@ -152,14 +154,15 @@ impl Report {
         match (kernel, sizes, measurements) {
             (Some(kernel), Some(sizes), None) if !sizes.is_empty() => {
                 let sizes = sizes.into_iter().map(|size| size.measured(path, &kernel)).collect::<Result<_, _>>()?;
-                Ok(Self::Matmul { device: device.name, sizes })
+                Ok(Self::Matmul { device: device.name, pinned_limit_bytes, sizes })
             }
             (None, None, Some(figures)) if !figures.is_empty() => {
                 let limit = findings.and_then(|findings| findings.link_limit_gb_per_s);
                 let memory = device.kind.memory_bytes;
                 let parameters = Parameters::from_figures(&program, &device.name, memory, limit, &figures);
                 let origin = Origin::Report { path: path.into() };
-                Ok(Self::Bandwidth(Box::new(Machine { parameters, origin, pinned_limit_bytes })))
+                let machine = Machine { pinned_limit_bytes, ..Machine::without_limits(parameters, origin) };
+                Ok(Self::Bandwidth(Box::new(machine)))
             }
             _ => Err(no_report("neither sizes with their modes nor measurements".into())),
         }

@@ -46,7 +46,7 @@ fn made_up() -> Machine {
         launch_and_wait_ms: Some(0.02),
         copy_launch_and_wait_ms: Some(0.025),
     };
-    Machine { parameters, origin: Origin::Kept { path: "made-up".into() }, pinned_limit_bytes: None }
+    Machine::without_limits(parameters, Origin::Kept { path: "made-up".into() })
 }
 
 fn job(bytes_in: u64, bytes_out: u64) -> Job {
@@ -151,6 +151,44 @@ fn what_does_not_fit_is_not_recommended() {
     assert_eq!((found.strategy, found.fastest_run), (None, None));
     let text = found.reasons.join(" ");
     assert!(text.contains("cut the job into pieces") && text.contains("476.8 MiB are allowed"), "{text}");
+}
+
+#[test]
+fn what_the_host_has_no_room_for_does_not_fit() {
+    let mut machine = made_up();
+    machine.host_memory_bytes = Some(100_500_000);
+    let refused = |machine: &Machine, bytes: u64| -> Vec<Strategy> {
+        let all = predict(&job(bytes, 0), machine).unwrap();
+        let refused = all.iter().filter(|one| one.does_not_fit.as_ref().is_some_and(|why| why.contains("host memory")));
+        refused.map(|one| one.strategy).collect()
+    };
+    assert_eq!(refused(&machine, 99_000_000), []);
+    assert_eq!(refused(&machine, 100_000_000), [Strategy::Staged], "it keeps 1 MB to stage through");
+    assert_eq!(refused(&machine, 100_500_001), Strategy::ALL, "whatever the kind of memory");
+    // simt: device memory is host memory, so a copy needs it twice.
+    machine.parameters.device_memory_bytes = None;
+    let copying = Strategy::ALL.into_iter().filter(|strategy| strategy.copies()).collect::<Vec<_>>();
+    assert_eq!(refused(&machine, 60_000_000), copying);
+    let none = recommend(&job(u64::MAX, 0), &machine, &predict(&job(u64::MAX, 0), &machine).unwrap());
+    assert_eq!(none.strategy, None);
+    assert!(none.reasons.iter().any(|said| said.contains("95.8 MiB are available")), "{:?}", none.reasons);
+}
+
+#[test]
+fn the_only_one_says_whether_others_do_not_fit_or_were_not_measured() {
+    let said =
+        |machine: &Machine, job: &Job| recommend(job, machine, &predict(job, machine).unwrap()).reasons.remove(0);
+    let mut machine = made_up();
+    let large = job(2_000_000_000, 0);
+    assert!(said(&machine, &large).starts_with("mapped is the only one that fits:"), "{}", said(&machine, &large));
+    machine.parameters.costs.retain(|cost| ["pageable", "mapped"].contains(&&*cost.memory));
+    let some = "mapped is the only one that fits of those whose figures are known (pageable, mapped):";
+    assert!(said(&machine, &large).starts_with(some), "{}", said(&machine, &large));
+    machine.parameters.costs.retain(|cost| cost.memory == "pageable");
+    machine.parameters.kernels.retain(|speed| speed.memory == "device");
+    let small = job(1_000_000, 0);
+    let one = "pageable is the only one whose figures are known:";
+    assert!(said(&machine, &small).starts_with(one), "{}", said(&machine, &small));
 }
 
 #[test]
