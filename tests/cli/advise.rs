@@ -192,6 +192,20 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     assert!(!run.stdout.contains("predicted / measured"), "two machines are not compared\n{}", run.stdout);
 
     let elsewhere = tempfile::tempdir().unwrap();
+    let piped = |input: &str, more: &[&str]| {
+        let mut command = Command::new(binary());
+        command
+            .env("PAGELOCK_LIBCUDA", NO_DRIVER)
+            .env("HOME", home.path())
+            .env("XDG_CACHE_HOME", home.path().join("cache"));
+        command.args(["advise", "--from", "-"]).args(more).pipe_stdin(input).unwrap();
+        Run::of(command.output().unwrap(), Vec::new())
+    };
+    let run = piped(&matmul, &[]).succeeded();
+    assert_eq!(run.stdout.matches("predicted / measured, ms").count(), 2, "{}", run.stdout);
+    let run = piped(&bandwidth, &["--in", "1MiB"]).succeeded();
+    assert!(run.stdout.contains("reports it (standard input)"), "{}", run.stdout);
+    piped("/dev/null", &[]).failed(1, &["--from -", "not a report"]);
     let run =
         cpu(elsewhere.path(), ["advise", "--from", &bandwidth, "--matmul", "30x20x7", "--repeat", "9"]).succeeded();
     assert!(run.stdout.contains("as `bandwidth` reports it") && run.stdout.contains("× 9"), "{}", run.stdout);
@@ -248,7 +262,7 @@ fn arguments_that_make_no_sense() {
 fn reports_that_are_none() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("report.json");
-    let device = r#""program": "p", "device": {"name": "CPU", "kind": {"type": "simt"}}"#;
+    let device = r#""program": "pagelock 0", "version": 1, "device": {"name": "CPU", "kind": {"type": "simt"}}"#;
     let size =
         |m: u64| format!(r#"{{{device}, "kernel": "tiled", "sizes": [{{"m": {m}, "n": 1, "k": 1, "modes": []}}]}}"#);
     let mode = |kernel: &str| {
@@ -274,6 +288,16 @@ fn reports_that_are_none() {
     ] {
         fs::write(&file, content).unwrap();
         cpu(home.path(), ["advise", "--from", file.to_str().unwrap()]).failed(1, &["--from", "report.json", part]);
+    }
+    // A newer layout may lack everything that this one has.
+    for (content, part) in [
+        (&*size(1).replace(r#""version": 1"#, r#""version": 2"#), "version 2, this program knows version 1; take"),
+        (r#"{"program": "pagelock 9.1", "version": 3, "measurements": "elsewhere"}"#, "layout is version 3"),
+        (r#"{"program": "nvbandwidth 0.8", "version": 1}"#, "\"nvbandwidth 0.8\" wrote it"),
+        (r#"{"program": "pagelocker 1", "version": 1}"#, "only reports of pagelock"),
+    ] {
+        fs::write(&file, content).unwrap();
+        cpu(home.path(), ["advise", "--from", file.to_str().unwrap()]).failed(1, &["report.json", part]);
     }
     cpu(home.path(), ["advise", "--from", "/nonexistent"]).failed(1, &["--from /nonexistent", "matmul --json"]);
 }

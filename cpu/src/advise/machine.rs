@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::curve::Curve;
 use super::named::Named;
+use super::reports::is_standard_input;
 use crate::bandwidth::parameters::{Cost, CpuSpeed, Kept, KernelSpeed, Parameters};
 
 /// A machine as the model sees it.
@@ -166,6 +167,9 @@ impl fmt::Display for Machine {
         let device = &self.parameters.device;
         match &self.origin {
             Origin::Kept { path } => write!(f, "{device}, as `bandwidth` measured it here ({})", path.display()),
+            Origin::Report { path } if is_standard_input(path) => {
+                write!(f, "{device}, as `bandwidth` reports it (standard input)")
+            }
             Origin::Report { path } => write!(f, "{device}, as `bandwidth` reports it ({})", path.display()),
             Origin::Named { machine, measured_by_us: true, .. } => {
                 write!(

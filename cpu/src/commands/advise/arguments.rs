@@ -77,8 +77,8 @@ pub struct Arguments {
     #[arg(long, value_name = "yes|no", default_value = "no", hide_possible_values = true)]
     cpu_reads: YesNo,
 
-    /// A report of matmul gives the jobs and what was measured; one of bandwidth gives the machine
-    #[arg(long, value_name = "FILE.json")]
+    /// A report of matmul gives the jobs and what was measured; one of bandwidth gives the machine; `-` is standard input
+    #[arg(long, value_name = "FILE.json|-")]
     pub(super) from: Option<PathBuf>,
 
     /// On which machine: this one, or one with a name [default: this, or the report's]

@@ -13,7 +13,7 @@ use self::document::{Advice, Document, write_csv};
 use super::Console;
 use super::common::{Destination, identity, write_documents};
 use crate::advise::job::Compute;
-use crate::advise::reports::{Measured, Report};
+use crate::advise::reports::{Measured, Report, is_standard_input};
 use crate::advise::{Machine, compare, predict, recommend};
 use crate::device::{Device, Selector};
 use crate::memory::{AvailableMemory, PinnedBudget};
@@ -137,7 +137,7 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Error> {
     if arguments.json == Some(Destination::Standard) && arguments.csv == Some(Destination::Standard) {
         return Err(Error::TwoDocumentsOnStandardOutput);
     }
-    let from = arguments.from.as_deref().map(|path| ("--from", path));
+    let from = arguments.from.as_deref().filter(|path| !is_standard_input(path)).map(|path| ("--from", path));
     let named: Vec<_> =
         from.into_iter().chain(files(arguments)).filter_map(|(option, path)| Some((option, identity(path)?))).collect();
     for (index, (option, path)) in named.iter().enumerate() {
