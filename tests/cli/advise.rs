@@ -162,6 +162,12 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     let run = cpu(home.path(), explain.iter().chain(&modes)).succeeded();
     assert_eq!(run.stdout.matches("predicted / measured, ms").count(), 2, "{}", run.stdout);
     assert_eq!(run.stdout.matches("was predicted to win").count(), 2, "{}", run.stdout);
+    let managed = ["matmul", "--device", "simt", "--size", "64", "--explain", "--mode", "managed,prefetched"];
+    let run = cpu(home.path(), managed).succeeded();
+    assert!(!run.stdout.contains("predicted / measured"), "an empty table:\n{}", run.stdout);
+    for part in ["* Measured, but not predicted by the model: managed, prefetched.", "* Measured winner: "] {
+        assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
     let document: Value = serde_json::from_slice(&fs::read(&matmul).unwrap()).unwrap();
     assert_eq!(document["predicted_by"]["type"], "kept");
     for size in document["sizes"].as_array().unwrap() {

@@ -280,6 +280,25 @@ fn the_recorded_products_are_met() {
 }
 
 #[test]
+fn a_measured_mode_that_the_model_does_not_know_can_win() {
+    let all = predict(&job(100_000_000, 0), &made_up()).unwrap();
+    let mode = |mode: &str, total_ms| {
+        let mode = mode.into();
+        MeasuredMode { mode, host_allocation_ms: 0.0, h2d_ms: 0.0, kernel_ms: 0.0, d2h_ms: 0.0, total_ms }
+    };
+    let said = |measured: &[MeasuredMode]| text::comparison(&compare(&all, measured));
+    let found = said(&[mode("pinned", 3.0), mode("managed", 2.0), mode("prefetched", 4.0)]);
+    assert!(found.contains("| pinned ") && !found.contains("| managed"), "{found}");
+    assert!(found.contains("* Measured, but not predicted by the model: managed, prefetched.\n"), "{found}");
+    assert!(found.contains("pinned was predicted to win; measured winner: managed (not predicted by the"), "{found}");
+    let found = said(&[mode("managed", 2.0), mode("prefetched", 1.0)]);
+    assert!(!found.contains('|'), "no table without rows: {found}");
+    assert!(found.contains("* Measured winner: prefetched (not predicted by the model)."), "{found}");
+    let found = said(&[mode("managed", 4.0), mode("pinned", 3.0)]);
+    assert!(found.contains("* pinned was predicted to win, and did."), "{found}");
+}
+
+#[test]
 fn the_image_job_is_won_by_what_is_page_locked() {
     // 2000 × 2000, 16 bits in, 8 bits out, each byte read once, a few operations for each pixel, once for each image.
     let image = Job {
