@@ -36,7 +36,14 @@ fn every_named_machine_gives_advice() {
         [("t4", "not measured by us"), ("a100", "not measured by us"), ("h200", "we recorded on one")]
     {
         let run = advise(&["--in", "64MiB", "--out", "16MiB", "--repeat", "100", "--machine", machine]).succeeded();
-        for part in [origin, "source ", "predicted, ms", "is predicted to be", "Page-locking", "reads of each byte"] {
+        for part in [
+            origin,
+            "source ",
+            "predicted, ms",
+            "is predicted to be",
+            "Against pageable memory, ",
+            "reads of each byte",
+        ] {
             assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
         }
         for strategy in STRATEGIES {
@@ -65,6 +72,11 @@ fn the_document_says_that_it_is_predicted() {
         assert!((part("run") - parts.iter().sum::<f64>()).abs() < 1e-9, "{one}");
         assert!((part("all") - part("allocate") - part("free") - 50.0 * part("run")).abs() < 1e-6, "{one}");
     }
+    let recommended = &job["recommendation"];
+    assert_eq!(recommended["strategy"], recommended["overtakes_pageable"]["strategy"], "{recommended}");
+    let against = format!("Against pageable memory, {} ", recommended["strategy"].as_str().unwrap());
+    let mut reasons = recommended["reasons"].as_array().unwrap().iter().map(|said| said.as_str().unwrap());
+    assert!(reasons.any(|said| said.starts_with(&against)), "{recommended}");
     let run = advise(&["--in", "8MB,1MB", "--machine", "t4", "--csv", "-"]).succeeded();
     let lines: Vec<Vec<&str>> = run.stdout.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 1 + STRATEGIES.len());

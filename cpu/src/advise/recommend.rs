@@ -23,11 +23,23 @@ pub struct Recommendation {
     pub fastest_run: Option<Strategy>,
     /// From which run on page-locking has paid for itself against pageable memory; absent where it never does.
     pub pinning_pays_from_run: Option<u64>,
+    /// The strategy that `reasons` set against pageable memory, and from which run on it is ahead: the recommended one, or
+    /// where that is pageable the first to get ahead. Absent where pageable memory does not fit or is not known.
+    pub overtakes_pageable: Option<Overtakes>,
     /// From how many reads of each byte on copying wins over zero-copy; 0 where it always does, absent where it never does
     /// or where the job's reads are given by its kernel.
     pub copying_wins_from_reads: Option<f64>,
     /// In words.
     pub reasons: Vec<String>,
+}
+
+/// A strategy against pageable memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overtakes {
+    /// Which.
+    pub strategy: Strategy,
+    /// The first run after which it has taken less in all; absent where that never comes.
+    pub from_run: Option<u64>,
 }
 
 /// Chooses.
@@ -38,6 +50,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
     let find = |strategy| all.iter().find(|one| one.strategy == strategy);
     let pinning_pays_from_run =
         find(Strategy::Pageable).zip(find(Strategy::Pinned)).and_then(|(from, to)| pays(from, to));
+    let overtaking = overtaking(&fitting);
     let crossover = crossover(job, machine);
 
     let mut reasons = Vec::new();
@@ -52,9 +65,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
             reasons.extend(once_there(best, &fitting, fastest_run));
         }
     }
-    if let (Some(pageable), Some(pinned)) = (find(Strategy::Pageable), find(Strategy::Pinned)) {
-        reasons.push(pinning(pageable, pinned, pinning_pays_from_run));
-    }
+    reasons.extend(overtaking.map(|(pageable, other)| against_pageable(pageable, other)));
     reasons.extend(reads(job, find(Strategy::Mapped), find(Strategy::Pinned), crossover));
     reasons.extend(assumed(job, machine));
     reasons.extend(missing(all));
@@ -62,6 +73,8 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
         strategy: fitting.first().map(|one| one.strategy),
         fastest_run,
         pinning_pays_from_run,
+        overtakes_pageable: overtaking
+            .map(|(pageable, other)| Overtakes { strategy: other.strategy, from_run: pays(pageable, other) }),
         copying_wins_from_reads: crossover,
         reasons,
     }
@@ -154,15 +167,37 @@ fn pays(from: &Prediction, to: &Prediction) -> Option<u64> {
     }
 }
 
-fn pinning(pageable: &Prediction, pinned: &Prediction, pays_from: Option<u64>) -> String {
-    let (extra, saved) = (pinned.setup_ms() - pageable.setup_ms(), pageable.run_ms - pinned.run_ms);
-    match pays_from {
-        None => "Page-locking is not predicted to pay: a run from pinned memory takes no less time.".into(),
-        Some(1) if extra <= 0.0 => {
-            format!("Page-locking pays from the first run: it costs no more to set up and saves {} a run.", ms(saved))
-        }
+/// Pageable memory, and what is to be set against it: the best of all, or where that is pageable memory itself, the first
+/// to get ahead of it, or else what gets closest. `fitting` has the best first.
+fn overtaking<'p>(fitting: &[&'p Prediction]) -> Option<(&'p Prediction, &'p Prediction)> {
+    let pageable = fitting.iter().copied().find(|one| one.strategy == Strategy::Pageable)?;
+    let others = || fitting.iter().copied().filter(|one| one.strategy != Strategy::Pageable);
+    let other = match fitting.first() {
+        Some(best) if best.strategy != Strategy::Pageable => Some(*best),
+        _ => others()
+            .filter(|one| pays(pageable, one).is_some())
+            .min_by_key(|one| pays(pageable, one))
+            .or(others().next()),
+    };
+    Some((pageable, other?))
+}
+
+fn against_pageable(pageable: &Prediction, other: &Prediction) -> String {
+    let (extra, saved) = (other.setup_ms() - pageable.setup_ms(), pageable.run_ms - other.run_ms);
+    let name = other.strategy.name();
+    match pays(pageable, other) {
+        None if extra < 0.0 => format!(
+            "Against pageable memory, {name} costs {} less to set up and a run takes {} longer.",
+            ms(-extra),
+            ms(-saved)
+        ),
+        None => format!("Against pageable memory, {name} is not predicted to pay: a run takes no less time."),
+        Some(_) if extra <= 0.0 => format!(
+            "Against pageable memory, {name} pays from the first run: it costs no more to set up and saves {} a run.",
+            ms(saved)
+        ),
         Some(run) => format!(
-            "Page-locking costs {} more than ordinary memory to set up and saves {} a run, so it pays from the {} run on.",
+            "Against pageable memory, {name} costs {} more to set up and saves {} a run, so it pays from the {} run on.",
             ms(extra),
             ms(saved),
             ordinal(run)

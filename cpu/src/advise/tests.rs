@@ -119,7 +119,9 @@ fn pinning_pays_after_as_many_runs_as_the_numbers_say() {
     // 76 ms more, and 8 ms saved a run: 9.5 runs.
     assert_eq!(found.pinning_pays_from_run, Some(10));
     let text = found.reasons.join(" ");
-    assert!(text.contains("costs 76.00 ms more") && text.contains("from the 10th run on"), "{text}");
+    // Of what could replace the recommended pageable memory, registered memory is first: 10 ms more, 8 saved.
+    assert_eq!(found.overtakes_pageable, Some(Overtakes { strategy: Strategy::Registered, from_run: Some(2) }));
+    assert!(text.contains("registered costs 10.00 ms more") && text.contains("from the 2nd run on"), "{text}");
     let (pageable, pinned) = (of(&all, Strategy::Pageable), of(&all, Strategy::Pinned));
     assert!(pinned.of_runs_ms(9) > pageable.of_runs_ms(9) && pinned.of_runs_ms(10) < pageable.of_runs_ms(10));
     let (registered, pageable) = (of(&all, Strategy::Registered), of(&all, Strategy::Pageable));
@@ -130,6 +132,18 @@ fn pinning_pays_after_as_many_runs_as_the_numbers_say() {
     let often = Job { repeats: 2, ..job };
     let found = recommend(&often, &machine, &predict(&often, &machine).unwrap());
     assert_eq!(found.strategy, Some(Strategy::Registered), "10 ms to page-lock, 8 ms saved twice");
+    assert_eq!(
+        found.overtakes_pageable.map(|it| it.strategy),
+        found.strategy,
+        "the reason is that of the recommendation"
+    );
+    let mut dear = made_up();
+    dear.parameters.costs.retain(|cost| cost.memory != "registered");
+    let often = Job { repeats: 100, ..often };
+    let found = recommend(&often, &dear, &predict(&often, &dear).unwrap());
+    assert_eq!(found.overtakes_pageable, Some(Overtakes { strategy: Strategy::Pinned, from_run: Some(10) }));
+    let text = found.reasons.join(" ");
+    assert!(text.contains("pinned costs 76.00 ms more") && text.contains("from the 10th run on"), "{text}");
 }
 
 #[test]

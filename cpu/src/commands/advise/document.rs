@@ -108,8 +108,8 @@ fn unchecked(machine: &Machine) -> Option<&'static str> {
              page-locked is checked",
         ),
         (None, None) => Some(
-            "whether the buffers fit in the host's memory, and in what may be page-locked, is not checked: how much that \
-             is is not known of this machine",
+            "whether the buffers fit in the host's memory, and in what may be page-locked, is not checked: neither is known \
+             of that host",
         ),
     }
 }
