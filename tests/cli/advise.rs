@@ -232,6 +232,22 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     cpu(elsewhere.path(), two).failed(2, &["leave out --machine"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul]).failed(1, &["nothing is kept of a CPU"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--in", "4KiB"]).failed(2, &["leave out --in"]);
+    for option in [["--kernel-ms", "3"], ["--reads", "3"], ["--pattern", "random"], ["--flops", "3"], ["--out", "1"]] {
+        let said = format!("leave out {}\n", option[0]);
+        cpu(elsewhere.path(), ["advise", "--from", &matmul].iter().chain(&option))
+            .failed(2, &["gives the jobs", &said]);
+    }
+    let kernel = ["advise", "--from", &matmul, "--kernel", "tiled"];
+    cpu(elsewhere.path(), kernel).failed(2, &["required arguments", "--matmul"]);
+    cpu(elsewhere.path(), kernel.iter().chain(&["--matmul", "4"])).failed(2, &["leave out --matmul, --kernel\n"]);
+    // What a machine's report leaves open is used.
+    let of = |more: &[&str]| {
+        let arguments = ["advise", "--from", &bandwidth, "--json", "-"];
+        let document = cpu(elsewhere.path(), arguments.iter().chain(more)).succeeded().json();
+        document["jobs"][0]["job"]["compute"].clone()
+    };
+    assert_eq!(of(&["--matmul", "64", "--kernel", "naive"])["kernel"], "naive");
+    assert_eq!(of(&["--in", "64", "--kernel-ms", "3"])["kernel_ms"], 3.0);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--json", &matmul]).failed(2, &["--from and --json", "own"]);
 }
 
@@ -261,6 +277,11 @@ fn arguments_that_make_no_sense() {
         (&["--in", "1", "--flops", "1", "--kernel-ms", "3"], ["--flops", "cannot be used with"]),
         (&["--in", "1", "--tflops", "3"], ["required", "--flops"]),
         (&["--in", "1", "--matmul", "3"], ["--matmul", "cannot be used with"]),
+        (&["--in", "1", "--kernel", "tiled"], ["--kernel", "cannot be used with"]),
+        (&["--kernel", "tiled"], ["required", "--matmul"]),
+        (&["--in", "1", "--tflops", "3", "--kernel-ms", "3"], ["--tflops", "cannot be used with"]),
+        (&["--matmul", "3", "--tflops", "3"], ["--tflops", "cannot be used with"]),
+        (&["--kernel-ms", "3"], ["no job is described", "--in 64MiB"]),
         (&["--in", "1", "--repeat", "0"], ["--repeat is 0", "once at least"]),
         (&["--in", "1", "--repeat", "-1"], ["'-1'", "--repeat"]),
         (&["--in", "15EiB,15EiB"], ["64 bits", "smaller"]),

@@ -41,8 +41,8 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
 fn advise(arguments: &Arguments) -> Result<Document, Error> {
     let report = arguments.from.as_deref().map(Report::read).transpose()?;
     match (report, &arguments.from) {
-        (Some(Report::Matmul { .. }), Some(path)) if arguments.describes_job() => {
-            Err(Error::TwoJobs { path: path.clone() })
+        (Some(Report::Matmul { .. }), Some(path)) if !arguments.job_options().is_empty() => {
+            Err(Error::TwoJobs { path: path.clone(), options: arguments.job_options() })
         }
         (Some(Report::Matmul { device, pinned_limit_bytes, sizes }), _) => {
             let (machine, note) = of_report(arguments, &device, pinned_limit_bytes)?;
