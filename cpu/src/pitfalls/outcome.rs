@@ -79,6 +79,29 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What the numbers of a comparison mean, in words for each way that it can go.
+pub struct Meaning {
+    /// How many times as much counts as shown.
+    pub threshold: f64,
+    /// More than that.
+    pub shown: &'static str,
+    /// More, and no more than that.
+    pub less: &'static str,
+    /// No more at all.
+    pub reverse: &'static str,
+}
+
+impl Meaning {
+    /// Whether `one` is more than the threshold times `other`, and the words for what it is.
+    pub fn of(&self, one: f64, other: f64) -> (bool, &'static str) {
+        match one {
+            one if one > self.threshold * other => (true, self.shown),
+            one if one > other => (false, self.less),
+            _ => (false, self.reverse),
+        }
+    }
+}
+
 /// What a demonstration came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
