@@ -169,8 +169,10 @@ fn on_the_cpu_everything_is_shown_or_says_why_not() {
     let ran = pitfalls(OsStr::new(""), &["--device", "simt"]);
     assert_eq!(check(&ran).len(), 15);
     assert_eq!(ran.code, 0, "{}", ran.text);
+    let names = ran.document["pitfalls"].as_array().unwrap().iter().map(|found| found["name"].as_str().unwrap().len());
+    let width = names.max().unwrap() + 2;
     for found in ran.document["pitfalls"].as_array().unwrap() {
-        let line = format!("\n  {:<24}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
+        let line = format!("\n  {:<width$}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
         assert!(ran.text.contains(&line), "the list has no line{line}");
     }
 }
@@ -189,6 +191,32 @@ fn on_a_gpu_the_text_follows_from_the_numbers() {
         ran.log.lines().any(|line| line.starts_with("cuMemHostAlloc") && line.ends_with(&format!("flags={flags}")))
     );
     assert!(!ran.log.is_empty() && !ran.log.contains(&(10u64 << 30).to_string()), "the driver was asked:\n{}", ran.log);
+}
+
+#[test]
+fn what_cannot_run_says_why_and_the_rest_runs() {
+    for (library, device) in [(OsStr::new(""), "simt"), (fake::library().as_os_str(), "cuda:0")] {
+        let ran = pitfalls(library, &["--device", device, "--pinned-limit", "0"]);
+        assert_eq!(ran.code, 1, "{}{}", ran.text, ran.errors);
+        let found = ran.document["pitfalls"].as_array().unwrap();
+        assert_eq!(found.len(), 15, "all of them: {}", ran.text);
+        let kind = |name: &str| found.iter().find(|one| one["name"] == name).unwrap()["verdict"]["kind"].clone();
+        for name in ["pageable-async", "small-copies", "pin-copy-free", "write-combined-read", "registered-twice"] {
+            assert_eq!(kind(name), "failed", "{name} pins");
+        }
+        for name in ["over-pinning", "double-use"] {
+            assert_eq!(kind(name), "shown", "{name} pins nothing");
+        }
+        assert_ne!(kind("first-run"), "failed", "nor does the first run");
+        let mut failed = found.iter().filter(|one| one["verdict"]["kind"] == "failed").peekable();
+        assert!(failed.peek().is_some());
+        for one in failed {
+            let (name, why) = (one["name"].as_str().unwrap(), one["verdict"]["why"].as_str().unwrap());
+            assert!(why.contains("--pinned-limit"), "{name}: {why}");
+            assert!(words(&ran.text).contains(&words(&format!("FAILED: {why}"))), "{name}: {}", ran.text);
+            assert!(ran.errors.contains(&format!("error: {name}: {why}")), "{}", ran.errors);
+        }
+    }
 }
 
 /// Where managed memory would not be safe, the reason is shown instead.
