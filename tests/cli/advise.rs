@@ -82,6 +82,9 @@ fn the_document_says_that_it_is_predicted() {
     assert_eq!(lines.len(), 1 + STRATEGIES.len());
     assert!(lines.iter().all(|line| line.len() == 15), "{}", run.stdout);
     assert_eq!(lines.iter().filter(|line| line[4] == "true").count(), 1, "one is recommended");
+    let run = advise(&["--in", "8MB,1MiB", "--out", "1234567", "--machine", "t4"]).succeeded();
+    let echoed = "8.0 MB and 1.0 MiB in, 1.2 MiB (1234567 bytes) out";
+    assert!(words(&run.stdout).contains(echoed), "{}", run.stdout);
     assert_eq!(advise(&["--in", "8MB", "--machine", "t4", "--quiet"]).succeeded().stdout, "");
 }
 
@@ -284,7 +287,8 @@ fn arguments_that_make_no_sense() {
         (&["--kernel-ms", "3"], ["no job is described", "--in 64MiB"]),
         (&["--in", "1", "--repeat", "0"], ["--repeat is 0", "once at least"]),
         (&["--in", "1", "--repeat", "-1"], ["'-1'", "--repeat"]),
-        (&["--in", "15EiB,15EiB"], ["64 bits", "smaller"]),
+        (&["--in", "15EiB,15EiB"], ["just below 16 EiB", "smaller"]),
+        (&["--in", "16EiB"], ["'16EiB'", "the most is 18446744073709551615, just below 16EiB"]),
         (&["--matmul", "3x4"], ["'3x4'", "300x200x7"]),
         (&["--matmul", "0"], ["'0'", "at least 1"]),
         (&["--in", "1", "--machine", "v100"], ["'v100'", "t4, a100, h200"]),

@@ -8,12 +8,12 @@
 //! * To each run comes what a launch and the wait for it cost the caller.
 //! * Buffers on the device, and what copies could overlap with, are left out.
 
-use bytesize::ByteSize;
 use serde::Serialize;
 
 use super::job::{Compute, Job, Pattern};
 use super::machine::Machine;
 use super::strategy::Strategy;
+use crate::amount::like;
 
 /// What one strategy would take, in milliseconds. All of it is predicted, and the names in documents say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -233,13 +233,13 @@ fn does_not_fit(job: &Job, machine: &Machine, strategy: Strategy) -> Option<Stri
     let budget = machine.pinned_limit_bytes.filter(|limit| locked > *limit);
     match (device, host, budget) {
         (Some(memory), ..) => {
-            Some(format!("it takes {} of device memory, {} are there", ByteSize(bytes), ByteSize(memory)))
+            Some(format!("it takes {} of device memory, {} are there", like(bytes, bytes), like(memory, bytes)))
         }
         (None, Some(available), _) => {
-            Some(format!("it takes {} of host memory, {} are available", ByteSize(on_host), ByteSize(available)))
+            Some(format!("it takes {} of host memory, {} are available", like(on_host, bytes), like(available, bytes)))
         }
         (None, None, Some(limit)) => {
-            Some(format!("it takes {} of page-locked memory, {} are allowed", ByteSize(locked), ByteSize(limit)))
+            Some(format!("it takes {} of page-locked memory, {} are allowed", like(locked, bytes), like(limit, bytes)))
         }
         (None, None, None) => None,
     }

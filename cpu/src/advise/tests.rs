@@ -164,7 +164,10 @@ fn what_does_not_fit_is_not_recommended() {
     let found = recommend(&large, &machine, &predict(&large, &machine).unwrap());
     assert_eq!((found.strategy, found.fastest_run), (None, None));
     let text = found.reasons.join(" ");
-    assert!(text.contains("cut the job into pieces") && text.contains("476.8 MiB are allowed"), "{text}");
+    assert!(
+        text.contains("cut the job into pieces") && text.contains("2.0 GB of page-locked memory, 500.0 MB are allowed"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use bytesize::ByteSize;
 use serde::Serialize;
 
 use crate::advise::machine::Origin;
 use crate::advise::{Comparison, Compute, Job, Machine, Pattern, Prediction, Recommendation, text};
+use crate::amount;
 use crate::bandwidth::table::wrapped;
 use crate::report::number;
 
@@ -116,7 +116,7 @@ fn unchecked(machine: &Machine) -> Option<&'static str> {
 
 /// The job in a sentence.
 fn described(job: &Job, shape: Option<&str>, machine: &Machine) -> String {
-    let inputs: Vec<String> = job.input_bytes.iter().map(|bytes| ByteSize(*bytes).to_string()).collect();
+    let inputs: Vec<String> = job.input_bytes.iter().map(|bytes| amount::exact(*bytes)).collect();
     let inputs = if inputs.is_empty() { "nothing".into() } else { inputs.join(" and ") };
     let order = match job.pattern {
         Pattern::Sequential => "in order",
@@ -147,7 +147,7 @@ fn described(job: &Job, shape: Option<&str>, machine: &Machine) -> String {
     let times = if job.repeats == 1 { "once".into() } else { format!("{} times", job.repeats) };
     format!(
         "{shape}{inputs} in, {} out, each byte of the input read {} times {order}; {work}; {times}{by_cpu}",
-        ByteSize(job.output_bytes),
+        amount::exact(job.output_bytes),
         number(job.reads_per_byte)
     )
 }
