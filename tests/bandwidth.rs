@@ -261,6 +261,8 @@ fn arguments_that_make_no_sense() {
         (&["--samples", "4"], ["--samples", "5"]),
         (&["--json", "-", "--csv", "-"], ["standard output", "file"]),
         (&["--json", "same", "--plot", "same"], ["--json and --plot", "own"]),
+        (&["--plot", "copies.png"], ["'copies.png'", "drawn as SVG and in no other format"]),
+        (&["--max", "16EiB"], ["'16EiB'", "the most is 18446744073709551615, just below 16EiB"]),
     ] {
         simt(arguments).failed(2, &parts);
     }

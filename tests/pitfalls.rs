@@ -56,6 +56,15 @@ fn as_text(value: f64, unit: &str) -> String {
     }
 }
 
+const HALF_AGAIN: [&str; 3] =
+    ["more than half as long again", "longer, but at most half as long again", "took no longer"];
+
+/// Whether one is more than so many times the other, and the words for that: more, less than that, no more.
+fn three(one: f64, other: f64, times: f64, words: [&'static str; 3]) -> (bool, &'static str) {
+    let which = if one > times * other { 0 } else { 1 + usize::from(one <= other) };
+    (which == 0, words[which])
+}
+
 /// Whether the numbers show what the pitfall claims, and the words that then must be in the sentence.
 fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
     let pick = |shown: bool, yes, no| (shown, if shown { yes } else { no });
@@ -72,7 +81,8 @@ fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
             (held && free, words)
         }
         "small-copies" => {
-            pick(n["small_copies"] > 2.0 * n["large_copy"], "more than twice as much", "less than twofold")
+            let words = ["more than twice as much", "more, but at most twice as much", "cost no more"];
+            three(n["small_copies"], n["large_copy"], 2.0, words)
         }
         "pin-copy-free" => {
             let slower = n["pin"] + n["pinned_copy"] + n["free"] > n["pageable_copy"];
@@ -85,17 +95,12 @@ fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
             assert!(n["asked"] > n["limit"]);
             pick(n["used_afterwards"] == 0.0, "the driver was not asked", "")
         }
-        "write-combined-read" => pick(
-            n["write_combined_read"] > 2.0 * n["ordinary_read"],
-            "more than twice as long",
-            "less than twice as long",
-        ),
+        "write-combined-read" => {
+            let words = ["more than twice as long", "longer, but at most twice as long", "no longer"];
+            three(n["write_combined_read"], n["ordinary_read"], 2.0, words)
+        }
         "registered-twice" => pick(4.0 * n["words_unharmed"] == n["bytes"], "refused as AlreadyRegistered", ""),
-        "first-run" => pick(
-            n["first_launch"] > 1.5 * n["later_launches"],
-            "more than half as long again",
-            "less than half as long again",
-        ),
+        "first-run" => three(n["first_launch"], n["later_launches"], 1.5, HALF_AGAIN),
         "reuse-over-zero-copy" => {
             assert_eq!(n["most_bytes_in_place"], 16.0 * n["bytes"]);
             let first = [1, 2, 4, 8, 16]
@@ -106,11 +111,7 @@ fn meaning(name: &str, n: &HashMap<&str, f64>) -> (bool, &'static str) {
         }
         "managed-without-prefetch" => {
             assert!(n["on_device"] >= 0.0);
-            pick(
-                n["without_prefetch"] > 1.5 * n["with_prefetch"],
-                "more than half as long again",
-                "less than half as long again",
-            )
+            three(n["without_prefetch"], n["with_prefetch"], 1.5, HALF_AGAIN)
         }
         "default-off-by-nan" => pick(n["found_by_usual_check"] == 0.0 && n["found_by_verifier"] == 1.0, "made NaN", ""),
         "write-then-poll" => {
@@ -168,8 +169,10 @@ fn on_the_cpu_everything_is_shown_or_says_why_not() {
     let ran = pitfalls(OsStr::new(""), &["--device", "simt"]);
     assert_eq!(check(&ran).len(), 15);
     assert_eq!(ran.code, 0, "{}", ran.text);
+    let names = ran.document["pitfalls"].as_array().unwrap().iter().map(|found| found["name"].as_str().unwrap().len());
+    let width = names.max().unwrap() + 2;
     for found in ran.document["pitfalls"].as_array().unwrap() {
-        let line = format!("\n  {:<24}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
+        let line = format!("\n  {:<width$}{}\n", found["name"].as_str().unwrap(), found["claim"].as_str().unwrap());
         assert!(ran.text.contains(&line), "the list has no line{line}");
     }
 }
@@ -188,6 +191,32 @@ fn on_a_gpu_the_text_follows_from_the_numbers() {
         ran.log.lines().any(|line| line.starts_with("cuMemHostAlloc") && line.ends_with(&format!("flags={flags}")))
     );
     assert!(!ran.log.is_empty() && !ran.log.contains(&(10u64 << 30).to_string()), "the driver was asked:\n{}", ran.log);
+}
+
+#[test]
+fn what_cannot_run_says_why_and_the_rest_runs() {
+    for (library, device) in [(OsStr::new(""), "simt"), (fake::library().as_os_str(), "cuda:0")] {
+        let ran = pitfalls(library, &["--device", device, "--pinned-limit", "0"]);
+        assert_eq!(ran.code, 1, "{}{}", ran.text, ran.errors);
+        let found = ran.document["pitfalls"].as_array().unwrap();
+        assert_eq!(found.len(), 15, "all of them: {}", ran.text);
+        let kind = |name: &str| found.iter().find(|one| one["name"] == name).unwrap()["verdict"]["kind"].clone();
+        for name in ["pageable-async", "small-copies", "pin-copy-free", "write-combined-read", "registered-twice"] {
+            assert_eq!(kind(name), "failed", "{name} pins");
+        }
+        for name in ["over-pinning", "double-use"] {
+            assert_eq!(kind(name), "shown", "{name} pins nothing");
+        }
+        assert_ne!(kind("first-run"), "failed", "nor does the first run");
+        let mut failed = found.iter().filter(|one| one["verdict"]["kind"] == "failed").peekable();
+        assert!(failed.peek().is_some());
+        for one in failed {
+            let (name, why) = (one["name"].as_str().unwrap(), one["verdict"]["why"].as_str().unwrap());
+            assert!(why.contains("--pinned-limit"), "{name}: {why}");
+            assert!(words(&ran.text).contains(&words(&format!("FAILED: {why}"))), "{name}: {}", ran.text);
+            assert!(ran.errors.contains(&format!("error: {name}: {why}")), "{}", ran.errors);
+        }
+    }
 }
 
 /// Where managed memory would not be safe, the reason is shown instead.

@@ -17,6 +17,7 @@
 //! | [`commands`] | the command line |
 
 pub mod advise;
+mod amount;
 pub mod bandwidth;
 pub mod commands;
 pub mod device;

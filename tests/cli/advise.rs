@@ -23,6 +23,11 @@ fn advise(arguments: &[&str]) -> Run {
     cpu(home.path(), ["advise"].iter().chain(arguments))
 }
 
+/// Text without its line ends.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 const STRATEGIES: [&str; 6] = ["pageable", "staged", "pinned", "mapped", "write-combined", "registered"];
 
 #[test]
@@ -31,7 +36,14 @@ fn every_named_machine_gives_advice() {
         [("t4", "not measured by us"), ("a100", "not measured by us"), ("h200", "we recorded on one")]
     {
         let run = advise(&["--in", "64MiB", "--out", "16MiB", "--repeat", "100", "--machine", machine]).succeeded();
-        for part in [origin, "source ", "predicted, ms", "is predicted to be", "Page-locking", "reads of each byte"] {
+        for part in [
+            origin,
+            "source ",
+            "predicted, ms",
+            "is predicted to be",
+            "Against pageable memory, ",
+            "reads of each byte",
+        ] {
             assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
         }
         for strategy in STRATEGIES {
@@ -60,11 +72,19 @@ fn the_document_says_that_it_is_predicted() {
         assert!((part("run") - parts.iter().sum::<f64>()).abs() < 1e-9, "{one}");
         assert!((part("all") - part("allocate") - part("free") - 50.0 * part("run")).abs() < 1e-6, "{one}");
     }
+    let recommended = &job["recommendation"];
+    assert_eq!(recommended["strategy"], recommended["overtakes_pageable"]["strategy"], "{recommended}");
+    let against = format!("Against pageable memory, {} ", recommended["strategy"].as_str().unwrap());
+    let mut reasons = recommended["reasons"].as_array().unwrap().iter().map(|said| said.as_str().unwrap());
+    assert!(reasons.any(|said| said.starts_with(&against)), "{recommended}");
     let run = advise(&["--in", "8MB,1MB", "--machine", "t4", "--csv", "-"]).succeeded();
     let lines: Vec<Vec<&str>> = run.stdout.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 1 + STRATEGIES.len());
     assert!(lines.iter().all(|line| line.len() == 15), "{}", run.stdout);
     assert_eq!(lines.iter().filter(|line| line[4] == "true").count(), 1, "one is recommended");
+    let run = advise(&["--in", "8MB,1MiB", "--out", "1234567", "--machine", "t4"]).succeeded();
+    let echoed = "8.0 MB and 1.0 MiB in, 1.2 MiB (1234567 bytes) out";
+    assert!(words(&run.stdout).contains(echoed), "{}", run.stdout);
     assert_eq!(advise(&["--in", "8MB", "--machine", "t4", "--quiet"]).succeeded().stdout, "");
 }
 
@@ -100,6 +120,7 @@ fn what_does_not_fit_is_said() {
         "{}",
         run.stdout
     );
+    assert!(words(&run.stdout).contains("fit in the host's memory, and in what may be page-locked, is not checked"));
 }
 
 #[test]
@@ -137,11 +158,31 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
         run.stdout
     );
 
+    let run = cpu(home.path(), ["advise", "--in", "1EiB", "--json", "-"]).succeeded();
+    let (document, fits) = (run.json(), "no strategy fits");
+    assert!(document["host_memory_bytes"].as_u64().unwrap() > 0 && document["pinned_limit_bytes"].is_u64());
+    assert_eq!(document["jobs"][0]["recommendation"]["strategy"], Value::Null);
+    assert!(document["jobs"][0]["recommendation"]["reasons"][0].as_str().unwrap().contains(fits), "{document}");
+    for one in document["jobs"][0]["predictions"].as_array().unwrap() {
+        let why = one["does_not_fit"].as_str().unwrap();
+        assert!(why.contains("of host memory") && why.contains("are available"), "{one}");
+    }
+    let run = cpu(home.path(), ["advise", "--in", "1EiB", "--from", &bandwidth]).succeeded();
+    for part in ["how much it has is not known", "may be page-locked is checked", "of page-locked memory"] {
+        assert!(words(&run.stdout).contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
+
     let modes = ["--mode", "pageable,staged,pinned,mapped", "--iters", "2"];
     let explain = ["matmul", "--device", "simt", "--size", "64,100", "--explain", "--json", &matmul];
     let run = cpu(home.path(), explain.iter().chain(&modes)).succeeded();
     assert_eq!(run.stdout.matches("predicted / measured, ms").count(), 2, "{}", run.stdout);
     assert_eq!(run.stdout.matches("was predicted to win").count(), 2, "{}", run.stdout);
+    let managed = ["matmul", "--device", "simt", "--size", "64", "--explain", "--mode", "managed,prefetched"];
+    let run = cpu(home.path(), managed).succeeded();
+    assert!(!run.stdout.contains("predicted / measured"), "an empty table:\n{}", run.stdout);
+    for part in ["* Measured, but not predicted by the model: managed, prefetched.", "* Measured winner: "] {
+        assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
     let document: Value = serde_json::from_slice(&fs::read(&matmul).unwrap()).unwrap();
     assert_eq!(document["predicted_by"]["type"], "kept");
     for size in document["sizes"].as_array().unwrap() {
@@ -172,6 +213,20 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     assert!(!run.stdout.contains("predicted / measured"), "two machines are not compared\n{}", run.stdout);
 
     let elsewhere = tempfile::tempdir().unwrap();
+    let piped = |input: &str, more: &[&str]| {
+        let mut command = Command::new(binary());
+        command
+            .env("PAGELOCK_LIBCUDA", NO_DRIVER)
+            .env("HOME", home.path())
+            .env("XDG_CACHE_HOME", home.path().join("cache"));
+        command.args(["advise", "--from", "-"]).args(more).pipe_stdin(input).unwrap();
+        Run::of(command.output().unwrap(), Vec::new())
+    };
+    let run = piped(&matmul, &[]).succeeded();
+    assert_eq!(run.stdout.matches("predicted / measured, ms").count(), 2, "{}", run.stdout);
+    let run = piped(&bandwidth, &["--in", "1MiB"]).succeeded();
+    assert!(run.stdout.contains("reports it (standard input)"), "{}", run.stdout);
+    piped("/dev/null", &[]).failed(1, &["--from -", "not a report"]);
     let run =
         cpu(elsewhere.path(), ["advise", "--from", &bandwidth, "--matmul", "30x20x7", "--repeat", "9"]).succeeded();
     assert!(run.stdout.contains("as `bandwidth` reports it") && run.stdout.contains("× 9"), "{}", run.stdout);
@@ -180,6 +235,22 @@ fn what_bandwidth_kept_and_what_matmul_reported() {
     cpu(elsewhere.path(), two).failed(2, &["leave out --machine"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul]).failed(1, &["nothing is kept of a CPU"]);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--in", "4KiB"]).failed(2, &["leave out --in"]);
+    for option in [["--kernel-ms", "3"], ["--reads", "3"], ["--pattern", "random"], ["--flops", "3"], ["--out", "1"]] {
+        let said = format!("leave out {}\n", option[0]);
+        cpu(elsewhere.path(), ["advise", "--from", &matmul].iter().chain(&option))
+            .failed(2, &["gives the jobs", &said]);
+    }
+    let kernel = ["advise", "--from", &matmul, "--kernel", "tiled"];
+    cpu(elsewhere.path(), kernel).failed(2, &["required arguments", "--matmul"]);
+    cpu(elsewhere.path(), kernel.iter().chain(&["--matmul", "4"])).failed(2, &["leave out --matmul, --kernel\n"]);
+    // What a machine's report leaves open is used.
+    let of = |more: &[&str]| {
+        let arguments = ["advise", "--from", &bandwidth, "--json", "-"];
+        let document = cpu(elsewhere.path(), arguments.iter().chain(more)).succeeded().json();
+        document["jobs"][0]["job"]["compute"].clone()
+    };
+    assert_eq!(of(&["--matmul", "64", "--kernel", "naive"])["kernel"], "naive");
+    assert_eq!(of(&["--in", "64", "--kernel-ms", "3"])["kernel_ms"], 3.0);
     cpu(elsewhere.path(), ["advise", "--from", &matmul, "--json", &matmul]).failed(2, &["--from and --json", "own"]);
 }
 
@@ -209,9 +280,15 @@ fn arguments_that_make_no_sense() {
         (&["--in", "1", "--flops", "1", "--kernel-ms", "3"], ["--flops", "cannot be used with"]),
         (&["--in", "1", "--tflops", "3"], ["required", "--flops"]),
         (&["--in", "1", "--matmul", "3"], ["--matmul", "cannot be used with"]),
+        (&["--in", "1", "--kernel", "tiled"], ["--kernel", "cannot be used with"]),
+        (&["--kernel", "tiled"], ["required", "--matmul"]),
+        (&["--in", "1", "--tflops", "3", "--kernel-ms", "3"], ["--tflops", "cannot be used with"]),
+        (&["--matmul", "3", "--tflops", "3"], ["--tflops", "cannot be used with"]),
+        (&["--kernel-ms", "3"], ["no job is described", "--in 64MiB"]),
         (&["--in", "1", "--repeat", "0"], ["--repeat is 0", "once at least"]),
         (&["--in", "1", "--repeat", "-1"], ["'-1'", "--repeat"]),
-        (&["--in", "15EiB,15EiB"], ["64 bits", "smaller"]),
+        (&["--in", "15EiB,15EiB"], ["just below 16 EiB", "smaller"]),
+        (&["--in", "16EiB"], ["'16EiB'", "the most is 18446744073709551615, just below 16EiB"]),
         (&["--matmul", "3x4"], ["'3x4'", "300x200x7"]),
         (&["--matmul", "0"], ["'0'", "at least 1"]),
         (&["--in", "1", "--machine", "v100"], ["'v100'", "t4, a100, h200"]),
@@ -228,7 +305,7 @@ fn arguments_that_make_no_sense() {
 fn reports_that_are_none() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("report.json");
-    let device = r#""program": "p", "device": {"name": "CPU", "kind": {"type": "simt"}}"#;
+    let device = r#""program": "pagelock 0", "version": 1, "device": {"name": "CPU", "kind": {"type": "simt"}}"#;
     let size =
         |m: u64| format!(r#"{{{device}, "kernel": "tiled", "sizes": [{{"m": {m}, "n": 1, "k": 1, "modes": []}}]}}"#);
     let mode = |kernel: &str| {
@@ -254,6 +331,16 @@ fn reports_that_are_none() {
     ] {
         fs::write(&file, content).unwrap();
         cpu(home.path(), ["advise", "--from", file.to_str().unwrap()]).failed(1, &["--from", "report.json", part]);
+    }
+    // A newer layout may lack everything that this one has.
+    for (content, part) in [
+        (&*size(1).replace(r#""version": 1"#, r#""version": 2"#), "version 2, this program knows version 1; take"),
+        (r#"{"program": "pagelock 9.1", "version": 3, "measurements": "elsewhere"}"#, "layout is version 3"),
+        (r#"{"program": "nvbandwidth 0.8", "version": 1}"#, "\"nvbandwidth 0.8\" wrote it"),
+        (r#"{"program": "pagelocker 1", "version": 1}"#, "only reports of pagelock"),
+    ] {
+        fs::write(&file, content).unwrap();
+        cpu(home.path(), ["advise", "--from", file.to_str().unwrap()]).failed(1, &["report.json", part]);
     }
     cpu(home.path(), ["advise", "--from", "/nonexistent"]).failed(1, &["--from /nonexistent", "matmul --json"]);
 }

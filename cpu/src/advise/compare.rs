@@ -60,14 +60,16 @@ pub struct ComparedMode {
     pub copies: bool,
 }
 
-/// All modes of one job that were both predicted and measured.
+/// What was measured of one job, beside what was predicted of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Each.
+    /// Each mode that was both predicted and measured.
     pub modes: Vec<ComparedMode>,
-    /// The mode with the least predicted total.
+    /// Modes that were measured and not predicted: the model does not know them, or lacks their figures.
+    pub not_predicted: Vec<String>,
+    /// The mode with the least predicted total, of those that were measured.
     pub predicted_winner: Option<String>,
-    /// The mode with the least measured total.
+    /// The mode with the least measured total, predicted or not.
     pub measured_winner: Option<String>,
 }
 
@@ -78,11 +80,13 @@ pub fn compare(predictions: &[Prediction], measured: &[MeasuredMode]) -> Compari
         .filter_map(|mode| Some((predictions.iter().find(|one| one.strategy.name() == mode.mode)?, mode)))
         .collect();
     let predicted: Vec<&Prediction> = pairs.iter().map(|pair| pair.0).collect();
-    let winner = pairs.iter().min_by(|one, other| one.1.total_ms.total_cmp(&other.1.total_ms));
+    let winner = measured.iter().min_by(|one, other| one.total_ms.total_cmp(&other.total_ms));
+    let is_predicted = |mode: &&MeasuredMode| pairs.iter().any(|pair| pair.1.mode == mode.mode);
     Comparison {
         modes: pairs.iter().map(|(prediction, measured)| of_mode(prediction, measured)).collect(),
+        not_predicted: measured.iter().filter(|mode| !is_predicted(mode)).map(|mode| mode.mode.clone()).collect(),
         predicted_winner: fastest(&predicted, |one| one.run_ms).map(|strategy| strategy.name().into()),
-        measured_winner: winner.map(|(_, mode)| mode.mode.clone()),
+        measured_winner: winner.map(|mode| mode.mode.clone()),
     }
 }
 

@@ -82,7 +82,11 @@ pub enum JobError {
     #[error("--repeat is 0; a job is done once at least")]
     NoRepeats,
     /// More bytes than fit 64 bits.
-    #[error("the bytes of the input and the output do not fit 64 bits; take smaller ones")]
+    #[error(
+        "the input and the output come to more bytes than 64 bits can count, which is {}, just below 16 EiB; take smaller \
+         ones",
+        u64::MAX
+    )]
     TooLarge,
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::curve::Curve;
 use super::named::Named;
+use super::reports::is_standard_input;
 use crate::bandwidth::parameters::{Cost, CpuSpeed, Kept, KernelSpeed, Parameters};
 
 /// A machine as the model sees it.
@@ -18,6 +19,8 @@ pub struct Machine {
     pub origin: Origin,
     /// Bytes that may be page-locked, where that is known.
     pub pinned_limit_bytes: Option<u64>,
+    /// Bytes of host memory that can be had, where that is known: now, on the machine that the program runs on.
+    pub host_memory_bytes: Option<u64>,
 }
 
 /// Where parameters come from.
@@ -67,10 +70,7 @@ impl Machine {
     pub fn find(device: &str) -> Result<(Self, Option<String>), NoMachine> {
         let why = match Parameters::load(device) {
             Kept::Good { path, parameters } => {
-                return Ok((
-                    Self { parameters: *parameters, origin: Origin::Kept { path }, pinned_limit_bytes: None },
-                    None,
-                ));
+                return Ok((Self::without_limits(*parameters, Origin::Kept { path }), None));
             }
             Kept::Nothing => format!("nothing is kept of a {device}"),
             Kept::OtherVersion { path, version } => {
@@ -96,7 +96,12 @@ impl Machine {
     pub fn named(machine: Named) -> Self {
         let (measured_by_us, sources) = (machine.measured_by_us(), machine.sources().to_vec());
         let origin = Origin::Named { machine, measured_by_us, sources };
-        Self { parameters: machine.parameters(), origin, pinned_limit_bytes: None }
+        Self::without_limits(machine.parameters(), origin)
+    }
+
+    /// A machine of whose memory nothing is known but the device's.
+    pub(super) fn without_limits(parameters: Parameters, origin: Origin) -> Self {
+        Self { parameters, origin, pinned_limit_bytes: None, host_memory_bytes: None }
     }
 
     fn costs(&self, memory: &str, time: impl Fn(&Cost) -> Option<f64>) -> Curve {
@@ -162,6 +167,9 @@ impl fmt::Display for Machine {
         let device = &self.parameters.device;
         match &self.origin {
             Origin::Kept { path } => write!(f, "{device}, as `bandwidth` measured it here ({})", path.display()),
+            Origin::Report { path } if is_standard_input(path) => {
+                write!(f, "{device}, as `bandwidth` reports it (standard input)")
+            }
             Origin::Report { path } => write!(f, "{device}, as `bandwidth` reports it ({})", path.display()),
             Origin::Named { machine, measured_by_us: true, .. } => {
                 write!(

@@ -33,5 +33,5 @@ pub use job::{Compute, Job, JobError, Pattern};
 pub use machine::{Machine, NoMachine, Origin};
 pub use named::Named;
 pub use predict::{Prediction, Unpredictable, predict};
-pub use recommend::{Recommendation, assumed, recommend};
+pub use recommend::{Overtakes, Recommendation, assumed, recommend};
 pub use strategy::Strategy;

@@ -8,12 +8,12 @@
 //! * To each run comes what a launch and the wait for it cost the caller.
 //! * Buffers on the device, and what copies could overlap with, are left out.
 
-use bytesize::ByteSize;
 use serde::Serialize;
 
 use super::job::{Compute, Job, Pattern};
 use super::machine::Machine;
 use super::strategy::Strategy;
+use crate::amount::like;
 
 /// What one strategy would take, in milliseconds. All of it is predicted, and the names in documents say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -219,20 +219,28 @@ fn allocation_ms(job: &Job, machine: &Machine, strategy: Strategy) -> (f64, f64)
 /// Why the strategy cannot be had, where the machine's limits are known.
 fn does_not_fit(job: &Job, machine: &Machine, strategy: Strategy) -> Option<String> {
     let bytes = job.bytes();
+    let staging = if strategy == Strategy::Staged { machine.parameters.staging_bytes } else { 0 };
+    // Where the device has no memory of its own, what is copied there lies in host memory too.
+    let copies = u64::from(strategy.copies() && machine.parameters.device_memory_bytes.is_none());
+    let on_host = bytes.saturating_mul(1 + copies).saturating_add(staging);
     let locked = match strategy {
         Strategy::Pageable => 0,
-        Strategy::Staged => machine.parameters.staging_bytes,
+        Strategy::Staged => staging,
         _ => bytes,
     };
     let device = machine.parameters.device_memory_bytes.filter(|memory| strategy.copies() && bytes > *memory);
+    let host = machine.host_memory_bytes.filter(|available| on_host > *available);
     let budget = machine.pinned_limit_bytes.filter(|limit| locked > *limit);
-    match (device, budget) {
-        (Some(memory), _) => {
-            Some(format!("it takes {} of device memory, {} are there", ByteSize(bytes), ByteSize(memory)))
+    match (device, host, budget) {
+        (Some(memory), ..) => {
+            Some(format!("it takes {} of device memory, {} are there", like(bytes, bytes), like(memory, bytes)))
         }
-        (None, Some(limit)) => {
-            Some(format!("it takes {} of page-locked memory, {} are allowed", ByteSize(locked), ByteSize(limit)))
+        (None, Some(available), _) => {
+            Some(format!("it takes {} of host memory, {} are available", like(on_host, bytes), like(available, bytes)))
         }
-        (None, None) => None,
+        (None, None, Some(limit)) => {
+            Some(format!("it takes {} of page-locked memory, {} are allowed", like(locked, bytes), like(limit, bytes)))
+        }
+        (None, None, None) => None,
     }
 }

@@ -23,11 +23,23 @@ pub struct Recommendation {
     pub fastest_run: Option<Strategy>,
     /// From which run on page-locking has paid for itself against pageable memory; absent where it never does.
     pub pinning_pays_from_run: Option<u64>,
+    /// The strategy that `reasons` set against pageable memory, and from which run on it is ahead: the recommended one, or
+    /// where that is pageable the first to get ahead. Absent where pageable memory does not fit or is not known.
+    pub overtakes_pageable: Option<Overtakes>,
     /// From how many reads of each byte on copying wins over zero-copy; 0 where it always does, absent where it never does
     /// or where the job's reads are given by its kernel.
     pub copying_wins_from_reads: Option<f64>,
     /// In words.
     pub reasons: Vec<String>,
+}
+
+/// A strategy against pageable memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overtakes {
+    /// Which.
+    pub strategy: Strategy,
+    /// The first run after which it has taken less in all; absent where that never comes.
+    pub from_run: Option<u64>,
 }
 
 /// Chooses.
@@ -38,6 +50,7 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
     let find = |strategy| all.iter().find(|one| one.strategy == strategy);
     let pinning_pays_from_run =
         find(Strategy::Pageable).zip(find(Strategy::Pinned)).and_then(|(from, to)| pays(from, to));
+    let overtaking = overtaking(&fitting);
     let crossover = crossover(job, machine);
 
     let mut reasons = Vec::new();
@@ -46,15 +59,13 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
             "no strategy fits: cut the job into pieces that do, and send one while the last is worked on.".into(),
         ),
         Some(best) => {
-            reasons.push(winner(job, best, fitting.get(1).copied()));
+            reasons.push(winner(job, best, fitting.get(1).copied(), all));
             reasons.extend(fitting.get(1).and_then(|second| decides(job, best, second)));
             reasons.push(largest_part(best));
             reasons.extend(once_there(best, &fitting, fastest_run));
         }
     }
-    if let (Some(pageable), Some(pinned)) = (find(Strategy::Pageable), find(Strategy::Pinned)) {
-        reasons.push(pinning(pageable, pinned, pinning_pays_from_run));
-    }
+    reasons.extend(overtaking.map(|(pageable, other)| against_pageable(pageable, other)));
     reasons.extend(reads(job, find(Strategy::Mapped), find(Strategy::Pinned), crossover));
     reasons.extend(assumed(job, machine));
     reasons.extend(missing(all));
@@ -62,6 +73,8 @@ pub fn recommend(job: &Job, machine: &Machine, all: &[Prediction]) -> Recommenda
         strategy: fitting.first().map(|one| one.strategy),
         fastest_run,
         pinning_pays_from_run,
+        overtakes_pageable: overtaking
+            .map(|(pageable, other)| Overtakes { strategy: other.strategy, from_run: pays(pageable, other) }),
         copying_wins_from_reads: crossover,
         reasons,
     }
@@ -76,11 +89,11 @@ fn runs(repeats: u64) -> String {
     if repeats == 1 { "one run".into() } else { format!("{repeats} runs") }
 }
 
-fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>) -> String {
+fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>, all: &[Prediction]) -> String {
     let what = format!("{}, allocating included", runs(job.repeats));
     let name = best.strategy.name();
     let Some(second) = second else {
-        return format!("{name} is the only one that fits: {} predicted for {what}.", ms(best.all_ms));
+        return format!("{name} is the only one {}: {} predicted for {what}.", alone(all), ms(best.all_ms));
     };
     let (other, factor) = (second.strategy.name(), second.all_ms / best.all_ms.max(f64::MIN_POSITIVE));
     if factor < TIE {
@@ -94,6 +107,18 @@ fn winner(job: &Job, best: &Prediction, second: Option<&Prediction>) -> String {
         "{name} is predicted to be the fastest for {what}: {}; {other} comes next and takes {factor:.2} times as long.",
         ms(best.all_ms)
     )
+}
+
+/// Why the only one that fits is the only one: the others do not, or nobody knows their figures.
+fn alone(all: &[Prediction]) -> String {
+    match all.len() {
+        1 => "whose figures are known".into(),
+        known if known < Strategy::ALL.len() => {
+            let known: Vec<&str> = all.iter().map(|one| one.strategy.name()).collect();
+            format!("that fits of those whose figures are known ({})", known.join(", "))
+        }
+        _ => "that fits".into(),
+    }
 }
 
 /// The part in which the winner is ahead of the next the most.
@@ -142,15 +167,37 @@ fn pays(from: &Prediction, to: &Prediction) -> Option<u64> {
     }
 }
 
-fn pinning(pageable: &Prediction, pinned: &Prediction, pays_from: Option<u64>) -> String {
-    let (extra, saved) = (pinned.setup_ms() - pageable.setup_ms(), pageable.run_ms - pinned.run_ms);
-    match pays_from {
-        None => "Page-locking is not predicted to pay: a run from pinned memory takes no less time.".into(),
-        Some(1) if extra <= 0.0 => {
-            format!("Page-locking pays from the first run: it costs no more to set up and saves {} a run.", ms(saved))
-        }
+/// Pageable memory, and what is to be set against it: the best of all, or where that is pageable memory itself, the first
+/// to get ahead of it, or else what gets closest. `fitting` has the best first.
+fn overtaking<'p>(fitting: &[&'p Prediction]) -> Option<(&'p Prediction, &'p Prediction)> {
+    let pageable = fitting.iter().copied().find(|one| one.strategy == Strategy::Pageable)?;
+    let others = || fitting.iter().copied().filter(|one| one.strategy != Strategy::Pageable);
+    let other = match fitting.first() {
+        Some(best) if best.strategy != Strategy::Pageable => Some(*best),
+        _ => others()
+            .filter(|one| pays(pageable, one).is_some())
+            .min_by_key(|one| pays(pageable, one))
+            .or(others().next()),
+    };
+    Some((pageable, other?))
+}
+
+fn against_pageable(pageable: &Prediction, other: &Prediction) -> String {
+    let (extra, saved) = (other.setup_ms() - pageable.setup_ms(), pageable.run_ms - other.run_ms);
+    let name = other.strategy.name();
+    match pays(pageable, other) {
+        None if extra < 0.0 => format!(
+            "Against pageable memory, {name} costs {} less to set up and a run takes {} longer.",
+            ms(-extra),
+            ms(-saved)
+        ),
+        None => format!("Against pageable memory, {name} is not predicted to pay: a run takes no less time."),
+        Some(_) if extra <= 0.0 => format!(
+            "Against pageable memory, {name} pays from the first run: it costs no more to set up and saves {} a run.",
+            ms(saved)
+        ),
         Some(run) => format!(
-            "Page-locking costs {} more than ordinary memory to set up and saves {} a run, so it pays from the {} run on.",
+            "Against pageable memory, {name} costs {} more to set up and saves {} a run, so it pays from the {} run on.",
             ms(extra),
             ms(saved),
             ordinal(run)

@@ -1,9 +1,11 @@
 //! What the reports of `matmul` and `bandwidth` tell: jobs with their measurements, and machines.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gpu::matmul::{MatmulKernel, Shape, ShapeError};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::compare::MeasuredMode;
 use super::job::{Compute, Job};
@@ -11,6 +13,7 @@ use super::machine::{Machine, Origin};
 use crate::bandwidth::figure::{Figure, Median};
 use crate::bandwidth::measurement::Step;
 use crate::bandwidth::parameters::Parameters;
+use crate::{bandwidth, report};
 
 /// No measurement takes longer: 30 years. No rate is higher either.
 const MOST_MS: f64 = 1e12;
@@ -21,6 +24,8 @@ pub enum Report {
     Matmul {
         /// The device.
         device: String,
+        /// Bytes that might be page-locked there.
+        pinned_limit_bytes: Option<u64>,
         /// One entry a size.
         sizes: Vec<Measured>,
     },
@@ -59,6 +64,32 @@ pub enum ReportError {
         /// What is wrong.
         reason: String,
     },
+    /// What another program wrote.
+    #[error(
+        "--from {}: {program:?} wrote it, and only reports of pagelock can be read; write one with `matmul --json FILE` or \
+         `bandwidth --json FILE`", path.display()
+    )]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// The other program.
+        program: String,
+    },
+    /// Another layout, most likely a newer one.
+    #[error(
+        "--from {}: its layout is version {found}, this program knows version {known}; take the program that wrote it \
+         ({program}), or write the report anew with this one", path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The layout that was found.
+        found: u64,
+        /// The one that is known here.
+        known: u32,
+        /// What wrote it.
+        program: String,
+    },
     /// A product that is none.
     #[error("--from {}: {reason}", path.display())]
     Shape {
@@ -79,6 +110,31 @@ pub enum ReportError {
 
 fn known() -> String {
     MatmulKernel::ALL.map(MatmulKernel::name).join(", ")
+}
+
+/// What every report says first, in whatever layout the rest is.
+#[derive(Deserialize)]
+struct Head {
+    program: String,
+    version: u64,
+    measurements: Option<IgnoredAny>,
+}
+
+impl Head {
+    /// Whether the rest can be understood.
+    fn check(self, path: &Path) -> Result<(), ReportError> {
+        let Self { program, version: found, measurements } = self;
+        let path = || path.to_owned();
+        if program.split_whitespace().next() != Some("pagelock") {
+            return Err(ReportError::Program { path: path(), program });
+        }
+        let known = if measurements.is_some() { bandwidth::document::VERSION } else { report::document::VERSION };
+        if found == u64::from(known) {
+            Ok(())
+        } else {
+            Err(ReportError::Version { path: path(), found, known, program })
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -126,14 +182,26 @@ struct Mode {
     total_ms: Median,
 }
 
+/// Whether a path stands for standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 impl Report {
-    /// Reads a report, of whichever command.
+    /// Reads a report, of whichever command; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be read, or is no report.
+    /// The file cannot be read, or is no report, or one of another program or layout.
     pub fn read(path: &Path) -> Result<Self, ReportError> {
-        let text = std::fs::read(path).map_err(|source| ReportError::Read { path: path.into(), source })?;
+        let mut text = Vec::new();
+        let read = match is_standard_input(path) {
+            true => std::io::stdin().lock().read_to_end(&mut text).map(drop),
+            false => std::fs::read(path).map(|content| text = content),
+        };
+        read.map_err(|source| ReportError::Read { path: path.into(), source })?;
         let no_report = |reason: String| ReportError::NoReport { path: path.into(), reason };
+        let head: Head = serde_json::from_slice(&text).map_err(|why| no_report(why.to_string()))?;
+        head.check(path)?;
         let document: Document = serde_json::from_slice(&text).map_err(|why| no_report(why.to_string()))?;
         let Document { program, device, kernel, sizes, measurements, findings, pinned_limit_bytes } = document;
         let times = sizes.iter().flatten().flat_map(|size| &size.modes).flat_map(Mode::times);
@@ -152,14 +220,15 @@ impl Report {
         match (kernel, sizes, measurements) {
             (Some(kernel), Some(sizes), None) if !sizes.is_empty() => {
                 let sizes = sizes.into_iter().map(|size| size.measured(path, &kernel)).collect::<Result<_, _>>()?;
-                Ok(Self::Matmul { device: device.name, sizes })
+                Ok(Self::Matmul { device: device.name, pinned_limit_bytes, sizes })
             }
             (None, None, Some(figures)) if !figures.is_empty() => {
                 let limit = findings.and_then(|findings| findings.link_limit_gb_per_s);
                 let memory = device.kind.memory_bytes;
                 let parameters = Parameters::from_figures(&program, &device.name, memory, limit, &figures);
                 let origin = Origin::Report { path: path.into() };
-                Ok(Self::Bandwidth(Box::new(Machine { parameters, origin, pinned_limit_bytes })))
+                let machine = Machine { pinned_limit_bytes, ..Machine::without_limits(parameters, origin) };
+                Ok(Self::Bandwidth(Box::new(machine)))
             }
             _ => Err(no_report("neither sizes with their modes nor measurements".into())),
         }

@@ -46,7 +46,7 @@ fn made_up() -> Machine {
         launch_and_wait_ms: Some(0.02),
         copy_launch_and_wait_ms: Some(0.025),
     };
-    Machine { parameters, origin: Origin::Kept { path: "made-up".into() }, pinned_limit_bytes: None }
+    Machine::without_limits(parameters, Origin::Kept { path: "made-up".into() })
 }
 
 fn job(bytes_in: u64, bytes_out: u64) -> Job {
@@ -119,7 +119,9 @@ fn pinning_pays_after_as_many_runs_as_the_numbers_say() {
     // 76 ms more, and 8 ms saved a run: 9.5 runs.
     assert_eq!(found.pinning_pays_from_run, Some(10));
     let text = found.reasons.join(" ");
-    assert!(text.contains("costs 76.00 ms more") && text.contains("from the 10th run on"), "{text}");
+    // Of what could replace the recommended pageable memory, registered memory is first: 10 ms more, 8 saved.
+    assert_eq!(found.overtakes_pageable, Some(Overtakes { strategy: Strategy::Registered, from_run: Some(2) }));
+    assert!(text.contains("registered costs 10.00 ms more") && text.contains("from the 2nd run on"), "{text}");
     let (pageable, pinned) = (of(&all, Strategy::Pageable), of(&all, Strategy::Pinned));
     assert!(pinned.of_runs_ms(9) > pageable.of_runs_ms(9) && pinned.of_runs_ms(10) < pageable.of_runs_ms(10));
     let (registered, pageable) = (of(&all, Strategy::Registered), of(&all, Strategy::Pageable));
@@ -130,6 +132,18 @@ fn pinning_pays_after_as_many_runs_as_the_numbers_say() {
     let often = Job { repeats: 2, ..job };
     let found = recommend(&often, &machine, &predict(&often, &machine).unwrap());
     assert_eq!(found.strategy, Some(Strategy::Registered), "10 ms to page-lock, 8 ms saved twice");
+    assert_eq!(
+        found.overtakes_pageable.map(|it| it.strategy),
+        found.strategy,
+        "the reason is that of the recommendation"
+    );
+    let mut dear = made_up();
+    dear.parameters.costs.retain(|cost| cost.memory != "registered");
+    let often = Job { repeats: 100, ..often };
+    let found = recommend(&often, &dear, &predict(&often, &dear).unwrap());
+    assert_eq!(found.overtakes_pageable, Some(Overtakes { strategy: Strategy::Pinned, from_run: Some(10) }));
+    let text = found.reasons.join(" ");
+    assert!(text.contains("pinned costs 76.00 ms more") && text.contains("from the 10th run on"), "{text}");
 }
 
 #[test]
@@ -150,7 +164,48 @@ fn what_does_not_fit_is_not_recommended() {
     let found = recommend(&large, &machine, &predict(&large, &machine).unwrap());
     assert_eq!((found.strategy, found.fastest_run), (None, None));
     let text = found.reasons.join(" ");
-    assert!(text.contains("cut the job into pieces") && text.contains("476.8 MiB are allowed"), "{text}");
+    assert!(
+        text.contains("cut the job into pieces") && text.contains("2.0 GB of page-locked memory, 500.0 MB are allowed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_the_host_has_no_room_for_does_not_fit() {
+    let mut machine = made_up();
+    machine.host_memory_bytes = Some(100_500_000);
+    let refused = |machine: &Machine, bytes: u64| -> Vec<Strategy> {
+        let all = predict(&job(bytes, 0), machine).unwrap();
+        let refused = all.iter().filter(|one| one.does_not_fit.as_ref().is_some_and(|why| why.contains("host memory")));
+        refused.map(|one| one.strategy).collect()
+    };
+    assert_eq!(refused(&machine, 99_000_000), []);
+    assert_eq!(refused(&machine, 100_000_000), [Strategy::Staged], "it keeps 1 MB to stage through");
+    assert_eq!(refused(&machine, 100_500_001), Strategy::ALL, "whatever the kind of memory");
+    // simt: device memory is host memory, so a copy needs it twice.
+    machine.parameters.device_memory_bytes = None;
+    let copying = Strategy::ALL.into_iter().filter(|strategy| strategy.copies()).collect::<Vec<_>>();
+    assert_eq!(refused(&machine, 60_000_000), copying);
+    let none = recommend(&job(u64::MAX, 0), &machine, &predict(&job(u64::MAX, 0), &machine).unwrap());
+    assert_eq!(none.strategy, None);
+    assert!(none.reasons.iter().any(|said| said.contains("95.8 MiB are available")), "{:?}", none.reasons);
+}
+
+#[test]
+fn the_only_one_says_whether_others_do_not_fit_or_were_not_measured() {
+    let said =
+        |machine: &Machine, job: &Job| recommend(job, machine, &predict(job, machine).unwrap()).reasons.remove(0);
+    let mut machine = made_up();
+    let large = job(2_000_000_000, 0);
+    assert!(said(&machine, &large).starts_with("mapped is the only one that fits:"), "{}", said(&machine, &large));
+    machine.parameters.costs.retain(|cost| ["pageable", "mapped"].contains(&&*cost.memory));
+    let some = "mapped is the only one that fits of those whose figures are known (pageable, mapped):";
+    assert!(said(&machine, &large).starts_with(some), "{}", said(&machine, &large));
+    machine.parameters.costs.retain(|cost| cost.memory == "pageable");
+    machine.parameters.kernels.retain(|speed| speed.memory == "device");
+    let small = job(1_000_000, 0);
+    let one = "pageable is the only one whose figures are known:";
+    assert!(said(&machine, &small).starts_with(one), "{}", said(&machine, &small));
 }
 
 #[test]
@@ -239,6 +294,25 @@ fn the_recorded_products_are_met() {
             assert!(off.abs() < 25.0, "{} of {size}: predicted {}, {off:+.0} %", mode.mode, mode.predicted_total_ms);
         }
     }
+}
+
+#[test]
+fn a_measured_mode_that_the_model_does_not_know_can_win() {
+    let all = predict(&job(100_000_000, 0), &made_up()).unwrap();
+    let mode = |mode: &str, total_ms| {
+        let mode = mode.into();
+        MeasuredMode { mode, host_allocation_ms: 0.0, h2d_ms: 0.0, kernel_ms: 0.0, d2h_ms: 0.0, total_ms }
+    };
+    let said = |measured: &[MeasuredMode]| text::comparison(&compare(&all, measured));
+    let found = said(&[mode("pinned", 3.0), mode("managed", 2.0), mode("prefetched", 4.0)]);
+    assert!(found.contains("| pinned ") && !found.contains("| managed"), "{found}");
+    assert!(found.contains("* Measured, but not predicted by the model: managed, prefetched.\n"), "{found}");
+    assert!(found.contains("pinned was predicted to win; measured winner: managed (not predicted by the"), "{found}");
+    let found = said(&[mode("managed", 2.0), mode("prefetched", 1.0)]);
+    assert!(!found.contains('|'), "no table without rows: {found}");
+    assert!(found.contains("* Measured winner: prefetched (not predicted by the model)."), "{found}");
+    let found = said(&[mode("managed", 4.0), mode("pinned", 3.0)]);
+    assert!(found.contains("* pinned was predicted to win, and did."), "{found}");
 }
 
 #[test]

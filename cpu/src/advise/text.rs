@@ -52,7 +52,15 @@ pub fn comparison(found: &Comparison) -> String {
             one.total_deviation_percent.map_or_else(|| "-".into(), |percent| format!("{percent:+.0} %")),
         ]
     });
-    format!("{}\n{}", table(&header, rows), winners(found))
+    let table = (!found.modes.is_empty()).then(|| table(&header, rows));
+    let parts = [table, not_predicted(found), Some(winners(found))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Which measured modes are in no row.
+fn not_predicted(found: &Comparison) -> Option<String> {
+    let names = &found.not_predicted;
+    (!names.is_empty()).then(|| format!("* Measured, but not predicted by the model: {}.", names.join(", ")))
 }
 
 fn winners(found: &Comparison) -> String {
@@ -60,8 +68,12 @@ fn winners(found: &Comparison) -> String {
         (Some(predicted), Some(measured)) if predicted == measured => {
             format!("* {predicted} was predicted to win, and did.")
         }
+        (Some(predicted), Some(measured)) if found.not_predicted.contains(measured) => {
+            format!("* {predicted} was predicted to win; measured winner: {measured} (not predicted by the model).")
+        }
         (Some(predicted), Some(measured)) => format!("* {predicted} was predicted to win; {measured} did."),
-        _ => "* No mode was both predicted and measured.".into(),
+        (None, Some(measured)) => format!("* Measured winner: {measured} (not predicted by the model)."),
+        (_, None) => "* No mode was measured.".into(),
     }
 }
 

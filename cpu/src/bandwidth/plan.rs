@@ -5,6 +5,7 @@ use gpu::matmul::MatmulKernel;
 
 use super::memory::{HOST_KINDS, KERNEL_KINDS};
 use super::staged::staging_shape;
+use crate::amount::like;
 use crate::device::{Device, DeviceError, DeviceKind};
 use crate::memory::{AvailableMemory, BudgetExceeded};
 
@@ -61,7 +62,7 @@ pub enum PlanError {
     /// More host memory than there is.
     #[error(
         "{} need {} of host memory here, for a buffer each way{}; {} are available. Take a smaller --max or --sizes",
-        ByteSize(*bytes), ByteSize(*needed), if *on_simt { " on both sides" } else { "" }, ByteSize(*available)
+        like(*bytes, *bytes), like(*needed, *bytes), if *on_simt { " on both sides" } else { "" }, like(*available, *bytes)
     )]
     Host {
         /// The size.
@@ -76,7 +77,7 @@ pub enum PlanError {
     /// More device memory than is free.
     #[error(
         "{} need {} of device memory, for a buffer each way; {} are free. Take a smaller --max or --sizes",
-        ByteSize(*bytes), ByteSize(*needed), ByteSize(*free)
+        like(*bytes, *bytes), like(*needed, *bytes), like(*free, *bytes)
     )]
     Device {
         /// The size.
@@ -87,7 +88,7 @@ pub enum PlanError {
         free: u64,
     },
     /// More page-locked memory than the budget has.
-    #[error("{}, a buffer each way: {reason}", ByteSize(*bytes))]
+    #[error("{}, a buffer each way: {reason}", like(*bytes, *bytes))]
     Budget {
         /// The size.
         bytes: u64,

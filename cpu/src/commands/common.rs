@@ -93,5 +93,27 @@ pub(super) fn identity(path: &Path) -> Option<PathBuf> {
 
 /// Reads 1048576, 512MB, 2GiB.
 pub(super) fn byte_size(text: &str) -> Result<ByteSize, String> {
-    text.parse().map_err(|_| "not an amount of memory; write one such as 512MiB or 2GiB".into())
+    let (most, is_most) = (ByteSize(u64::MAX), text == u64::MAX.to_string());
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        // What 64 bits cannot count is read as the most that they can, or not at all without a unit.
+        Ok(size) if size != most || is_most => Ok(size),
+        Err(_) if !is_digits => Err("not an amount of memory; write one such as 512MiB or 2GiB".into()),
+        _ => Err(format!("more bytes than 64 bits can count; the most is {}, just below 16EiB", u64::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_size;
+
+    #[test]
+    fn amounts_beyond_64_bits_are_refused_with_the_limit() {
+        for text in ["16EiB", "19EB", "100000000000EiB", "18446744073709551616", "18446744073709551616B"] {
+            let refused = byte_size(text).unwrap_err();
+            assert!(refused.contains("the most is 18446744073709551615, just below 16EiB"), "{text}: {refused}");
+        }
+        assert_eq!(byte_size("18446744073709551615").unwrap().as_u64(), u64::MAX);
+        assert_eq!(byte_size("15EiB").unwrap().as_u64(), 15 << 60);
+    }
 }

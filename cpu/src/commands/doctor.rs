@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Console;
+use super::common::byte_size;
 use crate::doctor::{Section, Verdict, examine, worst};
 use crate::memory::PinnedBudget;
 
@@ -18,7 +19,7 @@ pub struct Arguments {
     json: bool,
 
     /// The limit that you would give to another command
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = byte_size, allow_negative_numbers = true)]
     pinned_limit: Option<ByteSize>,
 }
 

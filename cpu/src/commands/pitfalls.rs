@@ -13,7 +13,7 @@ use crate::bandwidth::table::wrapped;
 use crate::device::{Device, DeviceError, Selector};
 use crate::memory::PinnedBudget;
 use crate::output;
-use crate::pitfalls::{Fault, Outcome, Pitfall, Setting, Verdict, all};
+use crate::pitfalls::{Outcome, Pitfall, Setting, Verdict, all};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,8 +21,8 @@ Examples:
   cargo run -p cpu -- pitfalls pageable-async        this one
   cargo run -p cpu -- pitfalls --json report.json    with the numbers for programs
 
-Exit status: 0 if each showed what it claims or says why it cannot here, 1 if one did not or something
-failed, 2 if the arguments make no sense.";
+Exit status: 0 if each showed what it claims or says why it cannot here, 1 if one did not or came to no
+end (the others run all the same), 2 if the arguments make no sense.";
 
 /// The options of `pitfalls`.
 #[derive(Debug, Args)]
@@ -57,14 +57,6 @@ pub enum Error {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A demonstration came to no end.
-    #[error("{name}: {reason}")]
-    Failed {
-        /// Which.
-        name: &'static str,
-        /// Why.
-        reason: Box<Fault>,
-    },
     /// The document cannot be written.
     #[error(transparent)]
     Output(#[from] output::WriteError),
@@ -109,10 +101,10 @@ struct Entry {
     advice: &'static str,
 }
 
-/// Runs and tells. False if one of them did not show what it claims, though it could have.
+/// Runs and tells. False if one of them did not show what it claims, though it could have, or came to no end.
 ///
 /// # Errors
-/// There is no such pitfall or device, a demonstration fails, or output cannot be written.
+/// There is no such pitfall or device, or output cannot be written.
 pub fn run(arguments: &Arguments, console: &mut Console) -> Result<bool, Error> {
     let chosen = choose(&arguments.names)?;
     if let Some(path) = arguments.json.as_ref().and_then(Destination::path) {
@@ -128,14 +120,19 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<bool, Error> 
     }
     let mut entries = Vec::new();
     for &Pitfall { name, claim, expected, reason, advice, run } in chosen {
-        let outcome = run(&setting).map_err(|fault| Error::Failed { name, reason: Box::new(fault) })?;
+        // What one cannot do, such as pin more than is allowed, says nothing of the others.
+        let outcome = run(&setting).unwrap_or_else(|fault| {
+            console.warn(&format!("error: {name}: {fault}"));
+            Outcome::failed(&fault)
+        });
         let entry = Entry { name, claim, expected, outcome, reason, advice };
         if tells {
             console.say(&told(&entry))?;
         }
         entries.push(entry);
     }
-    let all_well = entries.iter().all(|entry| entry.outcome.verdict != Verdict::Otherwise);
+    let is_well = |entry: &Entry| matches!(entry.outcome.verdict, Verdict::Shown | Verdict::NotHere(_));
+    let all_well = entries.iter().all(is_well);
     let document = Document { version: 1, device: &device.info().name, simt: device.is_simt(), pitfalls: entries };
     let write = |out: &mut dyn Write| {
         serde_json::to_writer_pretty(&mut *out, &document)?;
@@ -161,8 +158,9 @@ fn choose(names: &[String]) -> Result<Vec<&'static Pitfall>, Error> {
 fn heading(arguments: &Arguments, device: &Device) -> String {
     let mut text = format!("Pitfalls on {}\n", device.info().name);
     if arguments.names.is_empty() {
+        let width = all().map(|pitfall| pitfall.name.len()).max().unwrap_or(0) + 2;
         for pitfall in all() {
-            text += &format!("\n  {:<24}{}", pitfall.name, pitfall.claim);
+            text += &format!("\n  {:<width$}{}", pitfall.name, pitfall.claim);
         }
         text.push('\n');
     }

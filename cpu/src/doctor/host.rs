@@ -6,6 +6,7 @@ use bytesize::ByteSize;
 use sysinfo::System;
 
 use super::{Finding, Section};
+use crate::amount;
 use crate::memory::{AvailableMemory, PinnedBudget};
 
 /// Mappings that `simt` may need: two for each stack of 1024 threads of 16 blocks.
@@ -51,7 +52,7 @@ fn memory() -> Option<Finding> {
 }
 
 fn pinned(budget: &PinnedBudget) -> Option<Finding> {
-    let found = format!("{} may be page-locked: {}", ByteSize(budget.limit()), budget.origin());
+    let found = format!("{} may be page-locked: {}", amount::like(budget.limit(), budget.limit()), budget.origin());
     Some(if budget.limit() < 64 << 20 {
         Finding::note("pinned", found, "that is little; --pinned-limit names another limit")
     } else {

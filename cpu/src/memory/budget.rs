@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytesize::ByteSize;
 use sysinfo::System;
 
+use crate::amount::like;
+
 /// The share of the available memory that may be pinned when the user does not say.
 const SHARE_OF_AVAILABLE: f64 = 0.5;
 
@@ -78,7 +80,7 @@ impl AvailableMemory {
 #[error(
     "{} of page-locked memory were asked for; {} of {} are in use ({origin}). \
      Take a smaller size, fewer modes, or raise the limit with --pinned-limit",
-    ByteSize(*asked), ByteSize(*used), ByteSize(*limit)
+    like(*asked, *limit), like(*used, *limit), like(*limit, *limit)
 )]
 pub struct BudgetExceeded {
     /// Bytes asked for.
@@ -230,5 +232,7 @@ mod tests {
         for part in ["10.0 GiB", "0 B", "1.0 MiB", "the limit that you set", "--pinned-limit"] {
             assert!(message.contains(part), "{message}");
         }
+        let message = PinnedBudget::limited_to(100_000_000).reserve(1 << 30).unwrap_err().to_string();
+        assert!(message.starts_with("1.1 GB of") && message.contains("of 100.0 MB are in use"), "{message}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Fault, Number, Outcome, Pitfall, Setting, repeated};
+use super::{Fault, Meaning, Number, Outcome, Pitfall, Setting, repeated};
 use crate::bandwidth::memory::HostMemory;
 use crate::memory::{PageableBuffer, PinnedBuffer};
 
@@ -91,6 +91,14 @@ const PIECES: usize = 1000;
 /// Words of each: 4 KiB.
 const PIECE: usize = 1024;
 
+/// Small copies against a large one.
+pub(super) const PIECES_MEAN: Meaning = Meaning {
+    threshold: 2.0,
+    shown: "the small ones cost more than twice as much",
+    less: "the small ones cost more, but at most twice as much",
+    reverse: "the small ones cost no more",
+};
+
 fn small_copies(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let whole = |runs: Vec<[Duration; 2]>| runs.into_iter().map(|[_, ended]| ended);
     let small = Number::median("small_copies", whole(copy::<PinnedBuffer<u32>>(setting, PIECE, PIECES)?));
@@ -98,9 +106,7 @@ fn small_copies(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let pieces = Number::count("pieces", PIECES as u64);
     let piece = Number::bytes("piece_bytes", 4 * PIECE as u64);
     let bytes = Number::bytes("large_bytes", 4 * (PIECE * PIECES) as u64);
-    let dearer = small.value > 2.0 * large.value;
-    let meaning =
-        if dearer { "the small ones cost more than twice as much" } else { "the difference is less than twofold" };
+    let (dearer, meaning) = PIECES_MEAN.of(small.value, large.value);
     let happened =
         format!("{pieces} copies of {piece} took {small}, one of {bytes} took {large}, both pinned: {meaning}.");
     let verdict =

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gpu::access::{Access, Grid, pattern, pattern_sum};
 use gpu::matmul::{MatmulKernel, Shape};
 
-use super::{Fault, Number, Outcome, Pitfall, Setting, Verdict, repeated};
+use super::{Fault, Meaning, Number, Outcome, Pitfall, Setting, Verdict, repeated};
 use crate::memory::{DeviceBuffer, HostBuffer, MappedBuffer, PinnedBuffer};
 use crate::verify::{Method, Source, Verifier};
 
@@ -40,6 +40,14 @@ pub(super) const NAN: Pitfall = Pitfall {
 
 const SEED: u32 = 0x5EED_0003;
 
+/// The first launch against the later ones.
+pub(super) const FIRST_MEANS: Meaning = Meaning {
+    threshold: 1.5,
+    shown: "the first took more than half as long again",
+    less: "the first took longer, but at most half as long again",
+    reverse: "the first took no longer",
+};
+
 fn first_run(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let words = setting.words(64 << 10).min(16 << 10);
     let grid = Grid::of(1);
@@ -58,8 +66,7 @@ fn first_run(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     };
     let first = Number::time("first_launch", launch()?);
     let later = Number::median("later_launches", repeated(launch)?);
-    let longer = first.value > 1.5 * later.value;
-    let meaning = if longer { "more than half as long again" } else { "less than half as long again" };
+    let (longer, meaning) = FIRST_MEANS.of(first.value, later.value);
     let happened = format!("The first launch took {first}, the later ones {later} each: {meaning}.");
     let verdict = setting
         .on_gpu(longer, "the CPU device loads no code and does not sleep; its first launch warms caches at most");

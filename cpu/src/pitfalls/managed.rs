@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gpu::access::{Access, Grid, pattern, pattern_sum};
 
-use super::{Fault, Number, Outcome, Pitfall, Setting, Verdict, repeated};
+use super::{Fault, Meaning, Number, Outcome, Pitfall, Setting, Verdict, repeated};
 use crate::memory::{DeviceBuffer, HostBuffer, ManagedBuffer, PinnedBuffer};
 
 pub(super) const WITHOUT_PREFETCH: Pitfall = Pitfall {
@@ -20,8 +20,13 @@ pub(super) const WITHOUT_PREFETCH: Pitfall = Pitfall {
 
 const SEED: u32 = 0x5EED_0004;
 
-/// How many times as long counts as longer.
-const LONGER: f64 = 1.5;
+/// A run by faults against one with a prefetch.
+pub(super) const FAULTS_MEAN: Meaning = Meaning {
+    threshold: 1.5,
+    shown: "faults took more than half as long again",
+    less: "faults took longer, but at most half as long again",
+    reverse: "faults took no longer",
+};
 
 struct Reader {
     grid: Grid,
@@ -77,8 +82,7 @@ fn without_prefetch(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let prefetched = Number::median("with_prefetch", repeated(|| reader.read(setting, true))?);
     // The last run has left the pages on the device.
     let resident = Number::median("on_device", repeated(|| reader.read_where_it_is(setting, false))?);
-    let longer = faults.value > LONGER * prefetched.value;
-    let meaning = if longer { "more than half as long again" } else { "less than half as long again" };
+    let (longer, meaning) = FAULTS_MEAN.of(faults.value, prefetched.value);
     let happened = format!(
         "A kernel read {bytes} of managed memory that was on the host. By faults alone that took {faults}, with a prefetch, \
          which is counted, {prefetched}: {meaning}. Once the pages were on the device it took {resident}."

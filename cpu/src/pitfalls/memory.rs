@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::{Fault, Number, Outcome, Pitfall, Setting, Verdict, repeated};
+use super::{Fault, Meaning, Number, Outcome, Pitfall, Setting, Verdict, repeated};
 use crate::device::DeviceError;
 use crate::memory::{HostBuffer, PinnedBudget};
 
@@ -68,6 +68,14 @@ fn over_pinning(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     Ok(Outcome { happened, numbers: vec![asked, limit, time, used], message, verdict })
 }
 
+/// Reads of write-combined memory against those of ordinary pinned memory.
+pub(super) const READS_MEAN: Meaning = Meaning {
+    threshold: 2.0,
+    shown: "more than twice as long",
+    less: "longer, but at most twice as long",
+    reverse: "no longer",
+};
+
 fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let words = setting.words(16 << 20);
     let bytes = Number::bytes("bytes", 4 * words as u64);
@@ -94,8 +102,7 @@ fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     };
     let fast = read("ordinary_read", &|| ordinary.as_slice().to_vec())?;
     let slow = read("write_combined_read", &|| combined.read_back_slowly())?;
-    let crawls = slow.value > 2.0 * fast.value;
-    let meaning = if crawls { "more than twice as long" } else { "less than twice as long" };
+    let (crawls, meaning) = READS_MEAN.of(slow.value, fast.value);
     let happened = format!(
         "One CPU thread copied {bytes} out of write-combined memory in {slow} and out of ordinary pinned memory in \
          {fast}: {meaning}."
@@ -105,7 +112,7 @@ fn write_combined_read(setting: &Setting<'_>) -> Result<Outcome, Fault> {
     let cached = match setting.device.is_simt() {
         true => "the CPU device has ordinary, cached memory under either name",
         false => {
-            "reads are about as fast as from cached memory, so this machine seems to cache it in spite of the flag"
+            "reads take at most twice as long as from cached memory, so this machine seems to cache it in spite of the flag"
         }
     };
     let verdict = if crawls && !setting.device.is_simt() { Verdict::Shown } else { Verdict::NotHere(cached.into()) };

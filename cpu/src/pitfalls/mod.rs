@@ -26,7 +26,7 @@ use gpu::access::AccessError;
 use gpu::matmul::LaunchError;
 
 use crate::device::{Device, DeviceError, DeviceKind};
-pub use outcome::{Number, Outcome, Verdict};
+pub use outcome::{Meaning, Number, Outcome, Verdict};
 
 /// A pitfall with its demonstration.
 pub struct Pitfall {
@@ -117,6 +117,30 @@ fn repeated<T>(mut one: impl FnMut() -> Result<T, Fault>) -> Result<Vec<T>, Faul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_follow_the_numbers_whichever_way_they_go() {
+        for (meaning, shown, less) in [
+            (copies::PIECES_MEAN, "more than twice as much", "at most twice as much"),
+            (managed::FAULTS_MEAN, "more than half as long again", "at most half as long again"),
+            (kernels::FIRST_MEANS, "more than half as long again", "at most half as long again"),
+            (memory::READS_MEAN, "more than twice as long", "at most twice as long"),
+        ] {
+            let at = meaning.threshold;
+            for (one, other, is_shown, said) in [
+                (at + 0.1, 1.0, true, shown),
+                (at, 1.0, false, less),
+                (1.1, 1.0, false, less),
+                (1.0, 1.0, false, "no "),
+                (1.0, 5.0, false, "no "), // the other way, and by more than the threshold
+                (0.0, 0.0, false, "no "),
+            ] {
+                let (found, words) = meaning.of(one, other);
+                assert_eq!(found, is_shown, "{one} and {other}: {words}");
+                assert!(words.contains(said), "{one} and {other}: {words}");
+            }
+        }
+    }
 
     #[test]
     fn names_are_unique_and_claims_are_one_line() {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::Fault;
 use crate::report::Series;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub enum Verdict {
     Otherwise,
     /// This device cannot show it, for this reason.
     NotHere(String),
+    /// It came to no end, for this reason.
+    Failed(String),
 }
 
 impl Verdict {
@@ -75,6 +78,30 @@ impl fmt::Display for Verdict {
             Self::Shown => write!(f, "Shown."),
             Self::Otherwise => write!(f, "NOT SHOWN: what was found here says otherwise."),
             Self::NotHere(why) => write!(f, "Cannot be shown here: {why}."),
+            Self::Failed(why) => write!(f, "FAILED: {why}."),
+        }
+    }
+}
+
+/// What the numbers of a comparison mean, in words for each way that it can go.
+pub struct Meaning {
+    /// How many times as much counts as shown.
+    pub threshold: f64,
+    /// More than that.
+    pub shown: &'static str,
+    /// More, and no more than that.
+    pub less: &'static str,
+    /// No more at all.
+    pub reverse: &'static str,
+}
+
+impl Meaning {
+    /// Whether `one` is more than the threshold times `other`, and the words for what it is.
+    pub fn of(&self, one: f64, other: f64) -> (bool, &'static str) {
+        match one {
+            one if one > self.threshold * other => (true, self.shown),
+            one if one > other => (false, self.less),
+            _ => (false, self.reverse),
         }
     }
 }
@@ -90,4 +117,12 @@ pub struct Outcome {
     pub message: Option<String>,
     /// Whether it is as claimed.
     pub verdict: Verdict,
+}
+
+impl Outcome {
+    /// Of a demonstration that came to no end.
+    pub fn failed(why: &Fault) -> Self {
+        let happened = "The demonstration came to no end, and nothing that it measured is shown.".into();
+        Self { happened, numbers: Vec::new(), message: None, verdict: Verdict::Failed(why.to_string()) }
+    }
 }

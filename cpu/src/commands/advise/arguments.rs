@@ -51,6 +51,7 @@ pub struct Arguments {
 
     /// How fast the kernel computes, in TFLOP/s [default: as fast as the best matrix product on the machine]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true, requires = "flops")]
+    #[arg(conflicts_with_all = ["kernel_ms", "matmul"])]
     tflops: Option<f64>,
 
     /// The kernel's time on device memory, in ms, where it is known
@@ -61,9 +62,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N|MxNxK", value_parser = product)]
     matmul: Option<Shape>,
 
-    /// Which kernel of the product; auto is the fastest
-    #[arg(long, value_name = "KERNEL", value_parser = kernel(), default_value = "auto")]
-    kernel: MatmulKernel,
+    /// Which kernel of the product; auto is the fastest [default: auto]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel(), requires = "matmul")]
+    #[arg(conflicts_with_all = ["input", "output", "reads", "pattern", "flops", "tflops", "kernel_ms"])]
+    kernel: Option<MatmulKernel>,
 
     /// How often the job is done with the same buffers
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
@@ -77,8 +79,8 @@ pub struct Arguments {
     #[arg(long, value_name = "yes|no", default_value = "no", hide_possible_values = true)]
     cpu_reads: YesNo,
 
-    /// A report of matmul gives the jobs and what was measured; one of bandwidth gives the machine
-    #[arg(long, value_name = "FILE.json")]
+    /// A report of matmul gives the jobs and what was measured; one of bandwidth gives the machine; `-` is standard input
+    #[arg(long, value_name = "FILE.json|-")]
     pub(super) from: Option<PathBuf>,
 
     /// On which machine: this one, or one with a name [default: this, or the report's]
@@ -136,7 +138,7 @@ impl Arguments {
     /// It makes no sense.
     pub(super) fn job(&self) -> Result<Job, Error> {
         let job = match self.matmul {
-            Some(shape) => Job::product(self.kernel, shape),
+            Some(shape) => Job::product(self.kernel.unwrap_or(MatmulKernel::ALL[MatmulKernel::ALL.len() - 1]), shape),
             None => Job {
                 input_bytes: self.input.clone(),
                 output_bytes: self.output.unwrap_or(0),
@@ -171,6 +173,22 @@ impl Arguments {
     /// Whether a job is described at all.
     pub(super) fn describes_job(&self) -> bool {
         self.matmul.is_some() || !self.input.is_empty() || self.output.is_some()
+    }
+
+    /// The options that say something of the job, as they were typed.
+    pub(super) fn job_options(&self) -> Vec<&'static str> {
+        let given = [
+            ("--in", !self.input.is_empty()),
+            ("--out", self.output.is_some()),
+            ("--reads", self.reads.is_some()),
+            ("--pattern", self.pattern.is_some()),
+            ("--flops", self.flops.is_some()),
+            ("--tflops", self.tflops.is_some()),
+            ("--kernel-ms", self.kernel_ms.is_some()),
+            ("--matmul", self.matmul.is_some()),
+            ("--kernel", self.kernel.is_some()),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect()
     }
 
     /// Whether tables go to standard output.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use bytesize::ByteSize;
 use serde::Serialize;
 
 use crate::advise::machine::Origin;
 use crate::advise::{Comparison, Compute, Job, Machine, Pattern, Prediction, Recommendation, text};
+use crate::amount;
 use crate::bandwidth::table::wrapped;
 use crate::report::number;
 
@@ -24,6 +24,10 @@ pub struct Document {
     device: String,
     parameters: Origin,
     note: Option<String>,
+    /// What page-locked buffers were held against; null where that was not checked.
+    pinned_limit_bytes: Option<u64>,
+    /// What all buffers were held against; null where that was not checked.
+    host_memory_bytes: Option<u64>,
     jobs: Vec<Advice>,
     #[serde(skip)]
     machine: Machine,
@@ -54,6 +58,8 @@ impl Document {
             device: machine.parameters.device.clone(),
             parameters: machine.origin.clone(),
             note,
+            pinned_limit_bytes: machine.pinned_limit_bytes,
+            host_memory_bytes: machine.host_memory_bytes,
             jobs,
             machine,
         }
@@ -71,6 +77,9 @@ impl fmt::Display for Document {
         }
         if self.machine.parameters.device_memory_bytes.is_none() {
             writeln!(f, "{}", wrapped(NO_LINK, "note     "))?;
+        }
+        if let Some(unchecked) = unchecked(&self.machine) {
+            writeln!(f, "{}", wrapped(unchecked, "note     "))?;
         }
         for Advice { job, shape, predictions, recommendation, comparison } in &self.jobs {
             writeln!(f, "{}\n", wrapped(&described(job, shape.as_deref(), &self.machine), "job      "))?;
@@ -90,9 +99,24 @@ impl fmt::Display for Document {
 const NO_LINK: &str = "no link lies between a CPU and itself: this is advice for simt, not for a GPU; --machine t4, a100 or \
                        h200 takes the figures of one";
 
+/// Which limits of the host nobody knows.
+fn unchecked(machine: &Machine) -> Option<&'static str> {
+    match (machine.host_memory_bytes, machine.pinned_limit_bytes) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(
+            "whether the buffers fit in the host's memory is not checked: how much it has is not known; what may be \
+             page-locked is checked",
+        ),
+        (None, None) => Some(
+            "whether the buffers fit in the host's memory, and in what may be page-locked, is not checked: neither is known \
+             of that host",
+        ),
+    }
+}
+
 /// The job in a sentence.
 fn described(job: &Job, shape: Option<&str>, machine: &Machine) -> String {
-    let inputs: Vec<String> = job.input_bytes.iter().map(|bytes| ByteSize(*bytes).to_string()).collect();
+    let inputs: Vec<String> = job.input_bytes.iter().map(|bytes| amount::exact(*bytes)).collect();
     let inputs = if inputs.is_empty() { "nothing".into() } else { inputs.join(" and ") };
     let order = match job.pattern {
         Pattern::Sequential => "in order",
@@ -123,7 +147,7 @@ fn described(job: &Job, shape: Option<&str>, machine: &Machine) -> String {
     let times = if job.repeats == 1 { "once".into() } else { format!("{} times", job.repeats) };
     format!(
         "{shape}{inputs} in, {} out, each byte of the input read {} times {order}; {work}; {times}{by_cpu}",
-        ByteSize(job.output_bytes),
+        amount::exact(job.output_bytes),
         number(job.reads_per_byte)
     )
 }

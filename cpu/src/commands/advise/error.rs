@@ -24,10 +24,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// A report of `matmul` and a job.
-    #[error("--from {} is a report of matmul, which gives the jobs; leave out --in, --out and --matmul", path.display())]
+    #[error("--from {} is a report of matmul, which gives the jobs; leave out {}", path.display(), options.join(", "))]
     TwoJobs {
         /// The file.
         path: PathBuf,
+        /// What describes another job.
+        options: Vec<&'static str>,
     },
     /// A report of `bandwidth` and a machine.
     #[error("--from {} is a report of bandwidth, which gives the machine; leave out --machine", path.display())]

@@ -13,10 +13,10 @@ use self::document::{Advice, Document, write_csv};
 use super::Console;
 use super::common::{Destination, identity, write_documents};
 use crate::advise::job::Compute;
-use crate::advise::reports::{Measured, Report};
+use crate::advise::reports::{Measured, Report, is_standard_input};
 use crate::advise::{Machine, compare, predict, recommend};
 use crate::device::{Device, Selector};
-use crate::memory::PinnedBudget;
+use crate::memory::{AvailableMemory, PinnedBudget};
 use crate::output;
 
 /// Predicts and recommends.
@@ -41,11 +41,11 @@ pub fn run(arguments: &Arguments, console: &mut Console) -> Result<(), Error> {
 fn advise(arguments: &Arguments) -> Result<Document, Error> {
     let report = arguments.from.as_deref().map(Report::read).transpose()?;
     match (report, &arguments.from) {
-        (Some(Report::Matmul { .. }), Some(path)) if arguments.describes_job() => {
-            Err(Error::TwoJobs { path: path.clone() })
+        (Some(Report::Matmul { .. }), Some(path)) if !arguments.job_options().is_empty() => {
+            Err(Error::TwoJobs { path: path.clone(), options: arguments.job_options() })
         }
-        (Some(Report::Matmul { device, sizes }), _) => {
-            let (machine, note) = of_report(arguments, &device)?;
+        (Some(Report::Matmul { device, pinned_limit_bytes, sizes }), _) => {
+            let (machine, note) = of_report(arguments, &device, pinned_limit_bytes)?;
             let same = arguments.machine.is_none() || machine.has_device(&device);
             let elsewhere = || format!("the report is of a {device}: what it measured says nothing of this machine");
             let note = if same { note } else { Some(elsewhere()) };
@@ -108,13 +108,21 @@ fn chosen(arguments: &Arguments) -> Result<(Machine, Option<String>), Error> {
     let device = Device::open(Selector::Auto, PinnedBudget::from_available_memory())?;
     let (mut machine, note) = Machine::find(&device.info().name)?;
     machine.pinned_limit_bytes = Some(device.budget().limit());
+    machine.host_memory_bytes = AvailableMemory::now().map(AvailableMemory::least);
     Ok((machine, note))
 }
 
 /// The machine that was named, or the one whose device a report of `matmul` names.
-fn of_report(arguments: &Arguments, device: &str) -> Result<(Machine, Option<String>), Error> {
+fn of_report(
+    arguments: &Arguments,
+    device: &str,
+    pinned_limit_bytes: Option<u64>,
+) -> Result<(Machine, Option<String>), Error> {
     match arguments.machine {
-        None => Ok(Machine::find(device)?),
+        None => {
+            let (machine, note) = Machine::find(device)?;
+            Ok((Machine { pinned_limit_bytes, ..machine }, note))
+        }
         Some(_) => chosen(arguments),
     }
 }
@@ -129,7 +137,7 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Error> {
     if arguments.json == Some(Destination::Standard) && arguments.csv == Some(Destination::Standard) {
         return Err(Error::TwoDocumentsOnStandardOutput);
     }
-    let from = arguments.from.as_deref().map(|path| ("--from", path));
+    let from = arguments.from.as_deref().filter(|path| !is_standard_input(path)).map(|path| ("--from", path));
     let named: Vec<_> =
         from.into_iter().chain(files(arguments)).filter_map(|(option, path)| Some((option, identity(path)?))).collect();
     for (index, (option, path)) in named.iter().enumerate() {

@@ -56,7 +56,7 @@ pub struct Arguments {
     pub(super) csv: Option<Destination>,
 
     /// Draws the copies over their sizes
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(svg))]
     pub(super) plot: Option<PathBuf>,
 
     /// Does not keep what was found for `advise`. With --sizes or --max nothing is kept either
@@ -110,6 +110,16 @@ impl Arguments {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads `--plot`. A name that promises another format would lie.
+fn svg(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match path.extension() {
+        Some(other) if !other.eq_ignore_ascii_case("svg") => {
+            Err("plots are drawn as SVG and in no other format; name a file such as copies.svg")
+        }
+        _ => Ok(path),
     }
 }
 
